@@ -1,0 +1,210 @@
+#!/usr/bin/env bash
+# Checks the compose file, builds the Dockerfile for real and tries the image, on a machine without Docker's engine and without
+# a registry: the base image is made with debootstrap, the build is buildah's, and two network namespaces play the
+# container and the trainer's host. Needs root and Linux. Two to three minutes. Leaves nothing behind.
+#
+#   IMAGE_CHECK_SUITE      Debian release of the base image (default trixie; it must have Python 3.11 or later)
+#   IMAGE_CHECK_MIRROR     Debian mirror (default: debootstrap's own)
+#   IMAGE_CHECK_BASE_TAR   keep the base image's root filesystem in this tar file, and use it when it is there
+#   IMAGE_CHECK_VOLUMES    more SOURCE:TARGET:ro for the build, separated by spaces; the settings of this machine's pip, and the
+#                          files that they name, are mounted without being asked for (scripts/pip_settings.py)
+set -Eeuo pipefail
+cd "$(dirname "$0")/.."
+
+suite=${IMAGE_CHECK_SUITE:-trixie}
+release=0.21.0
+port=8000
+mock_ns=image-check-mock-$$
+trainer_ns=image-check-trainer-$$
+mock_address=10.213.0.2
+trainer_address=10.213.0.1
+work=
+
+say() { printf '== %s\n' "$*"; }
+fail() {
+    printf 'image-check: %s\n' "$*" >&2
+    exit 1
+}
+
+# Everything that this run made, in the opposite order. Its processes are those in its namespaces, and no others.
+clean_up() {
+    local status=$? ns point
+    trap - EXIT
+    for ns in "$mock_ns" "$trainer_ns"; do
+        if ip netns pids "$ns" >/dev/null 2>&1; then
+            ip netns pids "$ns" 2>/dev/null | xargs -r kill -KILL 2>/dev/null || true
+            ip netns del "$ns" || true
+        fi
+    done
+    if [[ -n $work ]]; then
+        wait 2>/dev/null || true
+        "${buildah[@]}" rm --all >/dev/null 2>&1 || true
+        # debootstrap and buildah leave mounts when they are interrupted; rm must never follow one.
+        while read -r point; do umount -l "$point" || true; done \
+            < <(awk -v at="$work/" 'index($2, at) == 1 {print $2}' /proc/mounts | sort -r)
+        rm -rf --one-file-system "$work"
+    fi
+    [[ $status == 0 ]] || printf 'image-check: FAILED\n' >&2
+    exit "$status"
+}
+
+probe() { ip netns exec "$trainer_ns" timeout 60 python3 scripts/image_probe.py "$@"; }
+in_image() { timeout 60 "${run_in[@]}" "$mock" "$@"; }
+
+need() { # COMMAND PACKAGE
+    command -v "$1" >/dev/null || fail "the command $1 is missing; install the Debian package $2"
+}
+
+check_tools() {
+    [[ $(uname -s) == Linux && $(id -u) == 0 ]] || fail "needs Linux and root (debootstrap, network namespaces); try sudo"
+    need buildah buildah
+    need debootstrap debootstrap
+    need docker-compose docker-compose
+    need ip iproute2
+    need python3 python3
+    ip netns list >/dev/null 2>&1 || fail "this machine does not allow network namespaces ('ip netns list' fails)"
+    local file
+    for file in README.md LICENSE pyproject.toml; do [[ -f $file ]] || fail "$file is missing; the image is built from it"; done
+}
+
+check_compose() {
+    local seen
+    seen=$(env -u VLLM_VERSION -u MOCK_PORT -u MOCK_ADDRESS -u BASE_IMAGE timeout 60 docker-compose config) ||
+        fail "docker-compose does not accept docker-compose.yml"
+    grep -qF -- "127.0.0.1:8000:8000" <<<"$seen" || fail "the default service does not publish 127.0.0.1:8000"
+    grep -qF -- "host.docker.internal:host-gateway" <<<"$seen" || fail "the default service has no name for the host"
+    grep -qxE -- " *- '?$release'?" <<<"$seen" || fail "the default release is not $release"
+    seen=$(VLLM_VERSION=0.99.0 MOCK_PORT=18000 timeout 60 docker-compose config)
+    grep -qF -- "127.0.0.1:18000:8000" <<<"$seen" || fail "MOCK_PORT does not set the published port"
+    grep -qxE -- " *- '?0.99.0'?" <<<"$seen" || fail "VLLM_VERSION does not set the release"
+    [[ $(timeout 60 docker-compose config --services) == mock ]] || fail "the default service is not mock alone"
+}
+
+make_base() {
+    local tar=${IMAGE_CHECK_BASE_TAR:-$work/base.tar} container
+    if [[ ! -f $tar ]]; then
+        timeout 1200 debootstrap --variant=minbase --include=python3,python3-venv "$suite" "$work/base" \
+            ${IMAGE_CHECK_MIRROR:+"$IMAGE_CHECK_MIRROR"} >"$work/debootstrap.log" 2>&1 ||
+            fail "debootstrap of $suite failed: $(tail -n 1 "$work/debootstrap.log")"
+        rm -rf "$work/base/var/cache/apt/archives" "$work/base/var/lib/apt/lists"
+        tar -C "$work/base" --one-file-system -cf "$tar.part" .
+        mv "$tar.part" "$tar"
+        rm -rf --one-file-system "$work/base"
+    fi
+    container=$("${buildah[@]}" from scratch)
+    timeout 300 "${buildah[@]}" add -q "$container" "$tar" / >/dev/null
+    "${buildah[@]}" config --env PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "$container"
+    "${buildah[@]}" commit -q --rm "$container" localhost/image-check-base >/dev/null
+}
+
+build() {
+    local volume volumes=()
+    while read -r volume; do volumes+=(--volume "$volume"); done \
+        < <(python3 scripts/pip_settings.py "$work/pip.conf" && tr ' ' '\n' <<<"${IMAGE_CHECK_VOLUMES:-}" | sed '/^$/d')
+    [[ -f $work/pip.conf ]] || fail "the settings of pip could not be read"
+    # The health check exists in Docker's image format only.
+    TMPDIR=$work timeout 900 "${buildah[@]}" bud --isolation chroot --format docker \
+        --build-arg BASE_IMAGE=localhost/image-check-base "${volumes[@]}" -t localhost/mock-vllm . >"$work/build.log" 2>&1 || {
+        tail -n 30 "$work/build.log" >&2
+        fail "the build failed; its last lines are above"
+    }
+}
+
+# One value a line of a list in the image's configuration.
+configured() { "${buildah[@]}" inspect --type image --format "{{range .Docker.Config.$1}}{{println .}}{{end}}" localhost/mock-vllm | sed '/^$/d'; }
+
+check_image() {
+    local user
+    user=$("${buildah[@]}" inspect --type image --format '{{.Docker.Config.User}}' localhost/mock-vllm)
+    [[ $user =~ ^[1-9][0-9]*(:|$) ]] || fail "the image's user is '$user', not a number above 0"
+    [[ $(in_image id -u) == "${user%%:*}" ]] || fail "processes do not run as user $user"
+    in_image python -c 'import sys, importlib.util as u; sys.exit(u.find_spec("torch") is not None)' ||
+        fail "torch is in the image"
+    in_image python -c 'import sys, importlib.util as u; sys.exit(u.find_spec("pip") is not None)' ||
+        fail "pip is in the mock's environment"
+    in_image sh -c '! test -e /etc/pip.conf && ! test -w /opt/mock && ! test -w /models' ||
+        fail "settings of the build are in the image, or its user may write to the program or the model"
+    "${buildah[@]}" images --format '   size of {{.Name}}: {{.Size}}' | sort
+    say "what the project adds: $(in_image du -sh /opt/mock /models | awk '{printf "%s %s  ", $2, $1}')"
+}
+
+make_network() {
+    ip netns add "$mock_ns"
+    ip netns add "$trainer_ns"
+    ip -n "$mock_ns" link add eth0 type veth peer name eth0 netns "$trainer_ns"
+    ip -n "$mock_ns" address add "$mock_address/30" dev eth0
+    ip -n "$trainer_ns" address add "$trainer_address/30" dev eth0
+    local ns
+    for ns in "$mock_ns" "$trainer_ns"; do
+        ip -n "$ns" link set lo up
+        ip -n "$ns" link set eth0 up
+    done
+}
+
+check_running() {
+    local command health status=0
+    mapfile -t command < <(configured Entrypoint; configured Cmd)
+    mapfile -t health < <(configured Healthcheck.Test | sed 1d)
+    ((${#health[@]} > 0)) || fail "the image has no health check"
+    ip netns exec "$mock_ns" timeout 60 "${run_in[@]}" "$mock" "${health[@]}" >/dev/null 2>&1 && fail "the health check passes while nothing runs"
+    ip netns exec "$mock_ns" timeout 600 "${run_in[@]}" "$mock" "${command[@]}" >"$work/mock.log" 2>&1 &
+    probe healthy "http://$mock_address:$port" 20 || { tail -n 20 "$work/mock.log" >&2; fail "'${command[*]}' is not healthy"; }
+    probe version "http://$mock_address:$port" "$release"
+    ip netns exec "$mock_ns" timeout 60 "${run_in[@]}" "$mock" "${health[@]}" || status=$?
+    ((status == 0)) || fail "the health check fails ($status) while the mock answers"
+}
+
+check_sync() {
+    local options
+    python3 -m conformance.tiny_model write "$work/checkpoint" --checkpoint B >/dev/null
+    chmod 755 "$work" "$work/checkpoint"
+    for options in --no-packed --packed; do
+        ip netns exec "$trainer_ns" timeout 120 "${run_in[@]}" \
+            --volume "$work/checkpoint:/checkpoint:ro" "$trainer" \
+            vime-sync push /checkpoint --engine "http://$mock_address:$port" --master-address "$trainer_address" "$options" \
+            >"$work/push.log" 2>&1 || {
+            cat "$work/push.log" >&2
+            fail "vime-sync push $options from the other namespace failed"
+        }
+        probe weights "http://$mock_address:$port" "$work/checkpoint/model.safetensors"
+    done
+}
+
+# What `docker stop` does: the mock must end by itself at a SIGTERM, well before the SIGKILL that follows after 10 s.
+check_stop() {
+    local pid="" candidate began=$SECONDS
+    for candidate in $(ip netns pids "$mock_ns"); do
+        if [[ $(tr '\0' ' ' <"/proc/$candidate/cmdline") == /opt/mock/bin/python*serve* ]]; then pid=$candidate; fi
+    done
+    [[ -n $pid ]] || fail "the mock's process is not to be found"
+    kill -TERM "$pid"
+    while kill -0 "$pid" 2>/dev/null; do
+        ((SECONDS - began < 8)) || fail "the mock is still there 8 s after SIGTERM"
+        sleep 0.1
+    done
+}
+
+check_tools
+work=$(mktemp -d "${TMPDIR:-/tmp}/image-check.XXXXXX")
+buildah=(buildah --root "$work/storage" --runroot "$work/run")
+run_in=("${buildah[@]}" run --isolation chroot)
+trap clean_up EXIT
+trap 'exit 129' HUP INT TERM
+say "compose file"
+check_compose
+say "base image: Debian $suite"
+make_base
+say "build"
+build
+mock=$("${buildah[@]}" from --name mock localhost/mock-vllm)
+trainer=$("${buildah[@]}" from --name trainer localhost/mock-vllm)
+say "image"
+check_image
+say "the image's command in a network namespace of its own"
+make_network
+check_running
+say "sync from another namespace"
+check_sync
+say "stop"
+check_stop
+say "image-check passed in $SECONDS s"
