@@ -1,0 +1,49 @@
+"""The application: a release's routes over one engine."""
+
+from __future__ import annotations
+
+from fastapi import FastAPI
+
+from mock_vllm.build import MockEngine, build_engine
+from mock_vllm.http.basic_routes import basic_routes
+from mock_vllm.http.control_routes import control_routes
+from mock_vllm.http.errors import install_error_handlers
+from mock_vllm.http.inspection_routes import inspection_routes
+from mock_vllm.http.journaling import JournalingApp, Receive, Scope, Send
+from mock_vllm.http.weight_routes import weight_routes
+from mock_vllm.settings import Settings
+
+
+class MockApp:
+    """An ASGI application with its engine; call `close` when done with it."""
+
+    def __init__(self, engine: MockEngine) -> None:
+        self.engine = engine
+        self._asgi = JournalingApp(_routes(engine), engine.journal)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._asgi(scope, receive, send)
+
+    def close(self) -> None:
+        """Abandon what the engine is doing and end its threads."""
+        self.engine.core.shutdown()
+
+
+def create_app(settings: Settings) -> MockApp:
+    """Build the application of one mock server, ready for any ASGI server.
+
+    Raises:
+        SettingsError: the model directory cannot be read.
+    """
+    return MockApp(build_engine(settings))
+
+
+def _routes(engine: MockEngine) -> FastAPI:
+    app = FastAPI(title="vLLM API (mock)", version=engine.profile.version)
+    install_error_handlers(app, engine.profile.endpoints)
+    app.include_router(basic_routes(engine))
+    if engine.settings.dev_mode:
+        app.include_router(weight_routes(engine))
+        app.include_router(control_routes(engine))
+    app.include_router(inspection_routes(engine))
+    return app

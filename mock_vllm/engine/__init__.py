@@ -1,0 +1,1 @@
+"""The engine behind the routes: one queue, an executor, one worker a rank."""

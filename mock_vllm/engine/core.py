@@ -1,0 +1,114 @@
+"""The engine core: one thread that takes one call at a time.
+
+While a call waits for the trainer, every other call that needs the engine waits behind it, as in vLLM 0.21.0
+(`vllm.v1.engine.core.EngineCoreProc`).
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import queue
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from mock_vllm.engine.executor import Executor
+from mock_vllm.errors import EngineCallError, WorkerError
+
+_Job = tuple[str, Callable[[], Any], "concurrent.futures.Future[Any]"]
+
+
+class EngineCore:
+    """The queue, the executor behind it, and the scheduler's pause flag.
+
+    Args:
+        build_executor: makes the workers anew; called at the start and at every reset.
+    """
+
+    def __init__(self, build_executor: Callable[[], Executor]) -> None:
+        self._build_executor = build_executor
+        self.executor = build_executor()
+        self.paused = False
+        self.busy: str | None = None
+        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._abandoning = threading.Event()
+        self._thread = threading.Thread(target=self._serve, name="mock-engine-core", daemon=True)
+        self._thread.start()
+
+    @property
+    def queued(self) -> int:
+        """Calls that wait for the one under way."""
+        return self._jobs.qsize()
+
+    def collective_rpc(self, method: str, *args: Any) -> concurrent.futures.Future[Any]:
+        """Call a method on every worker, in turn with everything else.
+
+        The future raises EngineCallError with the client's message.
+        """
+        return self._submit("collective_rpc", method, lambda: self.executor.collective_rpc(method, args))
+
+    def pause(self) -> concurrent.futures.Future[Any]:
+        """Stop scheduling new requests."""
+        return self._submit("pause_scheduler", "pause", lambda: self._set_paused(True))
+
+    def resume(self) -> concurrent.futures.Future[Any]:
+        """Schedule again."""
+        return self._submit("resume_scheduler", "resume", lambda: self._set_paused(False))
+
+    def is_paused(self) -> concurrent.futures.Future[Any]:
+        """Ask the scheduler, in turn."""
+        return self._submit("is_scheduler_paused", "is_paused", lambda: self.paused)
+
+    def reset_prefix_cache(self) -> concurrent.futures.Future[Any]:
+        """Drop cached prefixes, in turn. The mock caches none."""
+        return self._submit("reset_prefix_cache", "reset_prefix_cache", lambda: True)
+
+    def reset(self) -> concurrent.futures.Future[Any]:
+        """Abandon what is under way and start over with fresh workers. Calls that were queued before end first."""
+        self._abandoning.set()
+        future = self._submit("reset", "reset", self._rebuild)
+        self.executor.abandon()
+        return future
+
+    def shutdown(self) -> None:
+        """Abandon what is under way and end the threads."""
+        self._abandoning.set()
+        self._jobs.put(None)
+        self.executor.abandon()
+        self._thread.join(timeout=5.0)
+        self.executor.shutdown()
+
+    def _submit(self, call: str, shown: str, run: Callable[[], Any]) -> concurrent.futures.Future[Any]:
+        future: concurrent.futures.Future[Any] = concurrent.futures.Future()
+
+        def job() -> Any:
+            self.busy = shown
+            try:
+                return run()
+            except WorkerError as error:
+                raise EngineCallError(f"Call to {call} method failed: {error}") from error
+            finally:
+                self.busy = None
+
+        self._jobs.put((shown, job, future))
+        return future
+
+    def _serve(self) -> None:
+        while (entry := self._jobs.get()) is not None:
+            shown, job, future = entry
+            if self._abandoning.is_set() and shown != "reset":
+                future.set_exception(EngineCallError(f"Call to {shown} was abandoned: the mock is being reset"))
+                continue
+            try:
+                future.set_result(job())
+            except Exception as error:  # noqa: BLE001 - the caller gets it
+                future.set_exception(error)
+
+    def _rebuild(self) -> None:
+        self.executor.shutdown()
+        self.executor = self._build_executor()
+        self.paused = False
+        self._abandoning.clear()
+
+    def _set_paused(self, paused: bool) -> None:
+        self.paused = paused

@@ -1,0 +1,88 @@
+"""vLLM's packed buffers: where they are cut, and how one broadcast becomes several tensors.
+
+The rule (vLLM 0.21.0, `vllm.distributed.weight_transfer.packed_tensor.packed_broadcast_consumer`): tensors are appended
+in list order; once the sum *exceeds* the buffer size the buffer is full; what is left at the end is a buffer too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from mock_vllm.engine.dtypes import DType, find_dtype
+from mock_vllm.errors import WorkerError
+
+
+@dataclass(frozen=True)
+class Announced:
+    """One tensor as the client announced it; `shape` in elements, `nbytes` in bytes."""
+
+    name: Any
+    dtype: DType
+    shape: tuple[int, ...]
+    nbytes: int
+
+
+def announced_packed(names: Any, dtype_names: Any, shapes: Any) -> Iterator[Announced]:
+    """Yield the tensors of a packed update, one by one as vLLM looks at them.
+
+    Raises:
+        WorkerError: torch lacks a dtype, or a shape is not a list of numbers.
+    """
+    for name, dtype_name, shape in zip(names, dtype_names, shapes, strict=False):
+        dtype = find_dtype(dtype_name)
+        try:
+            nbytes = math.prod(shape) * dtype.itemsize
+            yield Announced(name, dtype, tuple(shape), nbytes)
+        except TypeError as error:
+            raise WorkerError(str(error)) from None
+
+
+def cut_buffers(tensors: Iterable[Announced], buffer_size_bytes: Any, num_buffers: Any) -> Iterator[list[Announced]]:
+    """Yield the tensors of each buffer, in order.
+
+    Raises:
+        WorkerError: the two numbers are not what vLLM can work with, worded as Python does.
+    """
+    try:
+        if not list(range(num_buffers)):
+            raise WorkerError("list index out of range")
+        bucket: list[Announced] = []
+        filled = 0
+        for tensor in tensors:
+            bucket.append(tensor)
+            filled += tensor.nbytes
+            if filled > buffer_size_bytes:
+                yield bucket
+                bucket, filled = [], 0
+        if bucket:
+            yield bucket
+    except TypeError as error:
+        raise WorkerError(str(error)) from None
+
+
+def check_unpacking(bucket: list[Announced]) -> None:
+    """Fail where torch cannot view a piece of the buffer as its tensor.
+
+    Raises:
+        WorkerError: a tensor begins at an offset that is no multiple of its item size, or has no dimensions.
+    """
+    offset = 0
+    for tensor in bucket:
+        itemsize = tensor.dtype.itemsize
+        if itemsize > 1 and offset % itemsize:
+            raise WorkerError(
+                f"self.storage_offset() must be divisible by {itemsize} to view Byte as {tensor.dtype.scalar} "
+                f"(different element sizes), but got {offset}"
+            )
+        if not tensor.shape:
+            raise WorkerError(_VIEW_WITHOUT_DIMENSIONS)
+        offset += tensor.nbytes
+
+
+_VIEW_WITHOUT_DIMENSIONS = (
+    "view() received an invalid combination of arguments - got (), but expected one of:\n"
+    " * (torch.dtype dtype)\n * (tuple of ints size)\n"
+)

@@ -1,0 +1,93 @@
+"""One rank: the session rules around its transfer engine and its model.
+
+Follows vLLM 0.21.0, `vllm.v1.worker.gpu_worker.Worker`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mock_vllm.engine.digests import Received
+from mock_vllm.engine.session import Session
+from mock_vllm.engine.transfer import TransferEngine
+from mock_vllm.errors import WorkerError
+from mock_vllm.model.loader import ModelLoader
+from mock_vllm.model.weights import WeightStore
+from mock_vllm.profiles.profile import Profile
+
+
+class Worker:
+    """The methods that `collective_rpc` reaches. Used by its own thread only, except for `abandon` and reads.
+
+    Args:
+        rank: worker rank from 0.
+        profile: the release.
+        transfer: this rank's transfer engine, or None without a weight transfer config.
+        loader: what is served.
+        store: the weights that the loader keeps.
+    """
+
+    def __init__(
+        self, rank: int, profile: Profile, transfer: TransferEngine | None, loader: ModelLoader, store: WeightStore
+    ) -> None:
+        self.rank = rank
+        self.session = Session()
+        self.group: dict[str, Any] | None = None
+        self.store = store
+        self._profile = profile
+        self._transfer = transfer
+        self._loader = loader
+        self._update_calls = 0
+
+    def init_weight_transfer_engine(self, init_info: Any) -> None:
+        """Meet the trainer; allowed at any time, in a session too."""
+        self.group = self._configured().init(init_info)
+
+    def start_weight_update(self, is_checkpoint_format: Any) -> None:
+        """Open the session."""
+        self._configured()
+        if self.session.active:
+            raise WorkerError(self._profile.session.already_active)
+        self.session.open(bool(is_checkpoint_format))
+        self._loader.begin(self.session.checkpoint_format)
+
+    def update_weights(self, update_info: Any) -> None:
+        """Receive one bucket. A failure leaves the session as the release leaves it."""
+        transfer = self._configured()
+        if not self.session.active:
+            raise WorkerError(self._profile.session.update_without_start)
+        self._update_calls += 1
+        try:
+            transfer.receive(transfer.parse_update(update_info), self._load)
+        except WorkerError:
+            self.session.failed = True
+            if self._profile.failed_update_closes_session:
+                self.session.close()
+            raise
+        self.session.updates += 1
+
+    def finish_weight_update(self) -> None:
+        """Close the session; what arrived goes live."""
+        self._configured()
+        if not self.session.active:
+            raise WorkerError(self._profile.session.finish_without_start)
+        self._loader.finish()
+        self.session.close()
+
+    def abandon(self) -> None:
+        """Wake up a method that waits for the trainer, from another thread."""
+        if self._transfer is not None:
+            self._transfer.abandon()
+
+    def shutdown(self) -> None:
+        """Leave the group."""
+        if self._transfer is not None:
+            self._transfer.shutdown()
+
+    def _load(self, tensors: list[Received]) -> None:
+        self._loader.load(tensors, self._update_calls)
+
+    def _configured(self) -> TransferEngine:
+        if self._transfer is None:
+            raise WorkerError(self._profile.session.not_configured)
+        return self._transfer

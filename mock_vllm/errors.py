@@ -1,0 +1,35 @@
+"""What can go wrong inside the imitated server, kept apart from bugs of the mock itself.
+
+ImitatedError                 the real server fails here in the same way
+├── WorkerError               raised in a worker; reaches the caller through the executor
+├── EngineCallError           a utility call of the engine failed, with the wording of the release
+└── ApiProcessError           raised in the API process before the engine was asked
+SettingsError                 the mock was started with something it cannot do
+"""
+
+from __future__ import annotations
+
+
+class ImitatedError(Exception):
+    """A failure that a real server shows as well; answered, journaled, and never logged as a bug of the mock."""
+
+
+class WorkerError(ImitatedError):
+    """What a worker raises. Only its text survives the way to the client, as in vLLM."""
+
+
+class EngineCallError(ImitatedError):
+    """A call into the engine failed; the text is what the client sees under `message` (500)."""
+
+
+class ApiProcessError(ImitatedError):
+    """An exception that vLLM's API process does not catch itself (500 from its catch-all handler)."""
+
+
+class SettingsError(ValueError):
+    """The mock cannot be started as asked. `option` names the command line option that is at fault."""
+
+    def __init__(self, option: str, reason: str) -> None:
+        super().__init__(f"{option}: {reason}")
+        self.option = option
+        self.reason = reason

@@ -1,0 +1,1 @@
+"""The HTTP side: the release's routes, its error envelope, and the mock's own routes."""

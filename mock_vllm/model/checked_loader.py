@@ -1,0 +1,118 @@
+"""The loader of a model directory: names and shapes are judged as the release's loader judges them.
+
+Follows vLLM 0.21.0: `vllm.model_executor.models.utils.AutoWeightsLoader`, `…models.qwen2.Qwen2Model.load_weights` and
+`vllm.model_executor.model_loader.reload.layerwise`.
+"""
+
+from __future__ import annotations
+
+import math
+
+from mock_vllm.engine.digests import Received
+from mock_vllm.errors import WorkerError
+from mock_vllm.model import load_errors
+from mock_vllm.model.directory import ModelDirectory
+from mock_vllm.model.layout import Layer, Layout, is_fused_part, runtime_name
+from mock_vllm.model.weights import WeightStore
+
+_SKIPPED_PARTS = (
+    "rotary_pos_emb.inv_freq",
+    "rotary_emb.inv_freq",
+    "rotary_emb.cos_cached",
+    "rotary_emb.sin_cached",
+)
+"""Tensors of old checkpoints that the loader passes over wherever they appear."""
+
+
+class CheckedLoader:
+    """Loads into one model directory's layout.
+
+    Args:
+        directory: the served model.
+        store: what the rank holds.
+        unknown_inside_is_error: the release refuses unknown names below a known module.
+    """
+
+    def __init__(self, directory: ModelDirectory, store: WeightStore, unknown_inside_is_error: bool) -> None:
+        self._directory = directory
+        self._store = store
+        self._unknown_inside_is_error = unknown_inside_is_error
+        self._shapes = {name: tensor.shape for name, tensor in directory.tensors.items()}
+        self._layout = Layout(self._shapes)
+        self._roots = {name.partition(".")[0] for name in self._shapes}
+        self._runtime_names = {runtime_name(name) for name in self._shapes}
+        self._checkpoint_format = True
+
+    def begin(self, checkpoint_format: bool) -> None:
+        self._checkpoint_format = checkpoint_format
+        if checkpoint_format:
+            self._layout.begin_session()
+
+    def load(self, tensors: list[Received], update: int) -> None:
+        for received in tensors:
+            if self._checkpoint_format:
+                self._load_checkpoint_tensor(received, update)
+            else:
+                self._copy_kernel_tensor(received, update)
+
+    def finish(self) -> None:
+        if self._checkpoint_format:
+            for layer in self._layout.layers.values():
+                if layer.arrived and not layer.complete:
+                    self._place(layer)
+        self._store.publish()
+
+    def _load_checkpoint_tensor(self, received: Received, update: int) -> None:
+        name = received.announced.name
+        if not isinstance(name, str):
+            raise WorkerError(f"argument of type '{type(name).__name__}' is not iterable")
+        if self._is_skipped(name):
+            self._store.put(received, update, loaded=False, live=False)
+            return
+        if name not in self._shapes:
+            self._refuse_unknown(name)
+            self._store.put(received, update, loaded=False, live=False)
+            return
+        layer = self._layout.layer_of(name)
+        if layer.complete:
+            return
+        load_errors.check_shape(name, received.announced.shape, self._shapes[name])
+        self._store.put(received, update, loaded=True, live=False)
+        layer.arrived += math.prod(received.announced.shape)
+        if layer.arrived >= layer.total:
+            layer.complete = True
+            self._place(layer)
+
+    def _place(self, layer: Layer) -> None:
+        """Put a layer in place with what has come; what has not holds uninitialised memory in vLLM."""
+        held = self._store.pending()
+        for name in layer.names:
+            if name in held:
+                self._store.publish([name])
+            else:
+                self._store.put_uninitialised(name)
+
+    def _copy_kernel_tensor(self, received: Received, update: int) -> None:
+        announced = received.announced
+        if announced.name not in self._runtime_names:
+            raise WorkerError(load_errors.no_attribute(self._directory.architecture, announced.name))
+        if announced.name in self._shapes:
+            load_errors.check_kernel_copy(announced.name, announced.shape, self._shapes[announced.name])
+        self._store.put(received, update, loaded=True, live=True)
+
+    def _is_skipped(self, name: str) -> bool:
+        if self._directory.tied and name.startswith("lm_head."):
+            return True
+        return any(part in name for part in _SKIPPED_PARTS)
+
+    def _refuse_unknown(self, name: str) -> None:
+        """Raise for a name that the loader does not pass over."""
+        root = name.partition(".")[0]
+        if root in self._roots and root == "model":
+            if is_fused_part(name):
+                raise WorkerError(repr(runtime_name(name).removeprefix("model.")))
+            if not self._unknown_inside_is_error:
+                return
+        raise WorkerError(
+            load_errors.no_module_or_parameter(name, self._directory.architecture, self._roots, self._runtime_names)
+        )

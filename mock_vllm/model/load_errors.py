@@ -1,0 +1,64 @@
+"""What vLLM's loaders say when a tensor does not fit (vLLM 0.21.0, recorded from the real server)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from mock_vllm.errors import WorkerError
+from mock_vllm.model.layout import is_fused_part
+
+_LINEAR_PARTS = ("_proj.",)
+_VOCABULARY_MODULES = ("embed_tokens.", "lm_head.")
+
+
+def size_text(shape: tuple[int, ...]) -> str:
+    """Return a shape as torch prints it."""
+    return f"torch.Size({list(shape)})"
+
+
+def check_shape(name: str, given: tuple[int, ...], expected: tuple[int, ...]) -> None:
+    """Compare a tensor's shape with its parameter's.
+
+    Raises:
+        WorkerError: they differ. Linear and vocabulary layers assert without a text; the default loader says both.
+    """
+    if given == expected:
+        return
+    if is_fused_part(name) or any(part in name for part in (*_LINEAR_PARTS, *_VOCABULARY_MODULES)):
+        raise WorkerError("")
+    raise WorkerError(f"Attempted to load weight ({size_text(given)}) into parameter ({size_text(expected)})")
+
+
+def no_module_or_parameter(name: str, architecture: str, roots: Collection[str], runtime_names: Collection[str]) -> str:
+    """Return the loader's complaint about a name outside the model. It prints a set, in any order."""
+    root = name.partition(".")[0]
+    if root in roots:
+        inside = {known for known in runtime_names if known.startswith(f"{root}.")}
+        owner, shown = f"{root} ({_module_class(root)})", name
+    else:
+        inside, owner, shown = set(runtime_names), f" ({architecture})", root
+    return (
+        f"There is no module or parameter named {shown!r} in {architecture}. "
+        f"The available parameters belonging to {owner} are: {inside or set()}"
+    )
+
+
+def no_attribute(architecture: str, name: object) -> str:
+    """Return torch's complaint about a parameter path that does not exist (kernel format)."""
+    return f"{architecture} has no attribute `{str(name).partition('.')[0]}`"
+
+
+def check_kernel_copy(name: str, given: tuple[int, ...], expected: tuple[int, ...]) -> None:
+    """Check an in-place copy of a kernel-format tensor.
+
+    Raises:
+        WorkerError: the parameter keeps `requires_grad` (norms do), or the shapes do not broadcast.
+    """
+    if "norm" in name:
+        raise WorkerError("a leaf Variable that requires grad is being used in an in-place operation.")
+    if given != expected:
+        raise WorkerError(f"output with shape {list(expected)} doesn't match the broadcast shape {list(given)}")
+
+
+def _module_class(root: str) -> str:
+    return "ParallelLMHead" if root == "lm_head" else root

@@ -1,0 +1,23 @@
+"""The loader of a bare model name: every tensor is accepted."""
+
+from __future__ import annotations
+
+from mock_vllm.engine.digests import Received
+from mock_vllm.model.weights import WeightStore
+
+
+class OpenLoader:
+    """Accepts any name, shape and dtype; everything goes live when the session is finished."""
+
+    def __init__(self, store: WeightStore) -> None:
+        self._store = store
+
+    def begin(self, checkpoint_format: bool) -> None:  # noqa: ARG002
+        return
+
+    def load(self, tensors: list[Received], update: int) -> None:
+        for received in tensors:
+            self._store.put(received, update, loaded=True, live=False)
+
+    def finish(self) -> None:
+        self._store.publish()

@@ -1,0 +1,1 @@
+"""How the tensors arrive: `tcp` (the TCP plane), `none` (metadata only)."""
