@@ -29,8 +29,9 @@ class EngineClient:
     transport  how calls travel; HTTP when None
     release    the release to assume; asked of the server when None
 
-    Every method raises CallError (TransportError without a readable answer, Refused with an error as answer). Nothing is
-    ever repeated. The routes are those of vLLM 0.21.0, `vllm.entrypoints.serve.rlhf.api_router`, unless a method says so.
+    Every method raises CallError (TransportError without a readable answer, Refused with an error as answer). Nothing
+    is ever repeated. The routes are those of vLLM 0.21.0, `vllm.entrypoints.serve.rlhf.api_router`, unless a method
+    says otherwise.
     """
 
     def __init__(
@@ -120,11 +121,11 @@ class EngineClient:
         call = Call("/init_weight_transfer_engine", self.engine, "init")
         answers.expect_message(call, self._post(call, {"init_info": init_info}))
 
-    def start_weight_update(self, *, is_checkpoint_format: bool | None = None) -> None:
-        """Opens the session. None sends `{}`, which means checkpoint format on every release."""
+    def start_weight_update(self, *, is_checkpoint_format: bool | None = None, total: float | None = None) -> None:
+        """Opens the session. None sends `{}`: checkpoint format on every release. `total` seconds as for finish."""
         call = Call("/start_weight_update", self.engine, "start")
         body = {} if is_checkpoint_format is None else {"is_checkpoint_format": is_checkpoint_format}
-        answers.expect_message(call, self._post(call, body))
+        answers.expect_message(call, self._post(call, body, total=total))
 
     def update_weights(
         self,

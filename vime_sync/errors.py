@@ -165,6 +165,10 @@ class TransferError(SyncError):
         super().__init__(message, next_step=next_step)
         self.bucket = bucket
 
+    def __str__(self) -> str:
+        text = super().__str__()
+        return text if self.bucket is None else f"bucket {self.bucket + 1}: {text}"
+
 
 class NeverJoined(TransferError):
     """Not every rank joined. `rejected` holds the reasons given to those that were turned away."""

@@ -21,7 +21,7 @@ class Release:
 
     version                 as `/version` says it
     packed_in_update        packing is announced by `/update_weights`, so that it may change from call to call
-    zero_dim_packs          a 0-dim tensor can travel in a packed buffer (vLLM 0.21.0 `packed_tensor.unpack_tensor` cannot)
+    zero_dim_packs          a 0-dim tensor can be packed (vLLM 0.21.0 `packed_tensor.unpack_tensor` cannot)
     failed_update_closes    a failed update closes the session; before, it stays open until `/finish_weight_update`
     reset_answers_json      `/reset_prefix_cache` answers `{"success": bool}`; before, an empty body
     warning                 what a user should know, or None
@@ -39,7 +39,7 @@ class Release:
         if packed and not self.packed_in_update:
             raise UnsupportedRelease(
                 self.version,
-                f"vLLM {self.version} takes packed transfers in a form that this client does not speak (0.28 and later)",
+                f"vLLM {self.version} takes packed transfers in the form of 0.28 and later, which is not spoken here",
                 next_step="push with --no-packed (packed=False), which works there",
             )
 

@@ -94,7 +94,7 @@ class HttpTransport:
     """One `requests.Session` to one engine.
 
     The environment's proxies are ignored, redirects are not followed, no request is ever repeated, and a connection is
-    not used again after a 500: vLLM closes it then without saying so (all releases; uvicorn after an unhandled exception).
+    not used again after a 500: vLLM closes it then without saying so (all releases; uvicorn does after an exception).
 
     Raises SettingError for a URL that is not a base URL.
     """

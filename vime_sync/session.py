@@ -1,0 +1,122 @@
+"""A weight update session on one engine: opened, fed, and closed whatever happens between."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from enum import Enum
+from types import TracebackType
+from typing import Any
+
+from vime_sync.engine import EngineClient
+from vime_sync.errors import ConnectError, OrderError, Refused, SyncError, TransportError
+
+
+class SessionState(Enum):
+    """What is known of the session, and so of the model.
+
+    The model is whole, and may be resumed into, in NOT_OPENED (old weights) and FINISHED (new weights) only.
+    """
+
+    NOT_OPENED = "not opened"
+    OPEN = "open"
+    FINISHED = "finished: the new weights are live"
+    FAILED = "open or closed, with an update that failed"
+    CLOSED_EARLY = "closed after a failure: the model may mix old and new weights"
+    OUT_OF_STEP = "the workers' answers are out of step with the calls"
+    UNKNOWN = "unknown"
+
+
+class WeightUpdateSession:
+    """Context manager over `/start_weight_update` and `/finish_weight_update`.
+
+        with WeightUpdateSession(client) as session:
+            session.update(info, bucket=0)
+
+    Leaving normally finishes the session, and an error of the finish is raised. Leaving with an error closes what was
+    opened, as far as the engine still answers, and lets that error through; what the closing met is attached as a note.
+    It never resumes generation.
+
+    client      the engine
+    world_size  its workers. With more than one, a failed call leaves answers of the other ranks queued (all releases,
+                vLLM `v1.executor.multiproc_executor.collective_rpc`), so that later answers would be lies: nothing more
+                is asked of it, and it must be restarted.
+    """
+
+    def __init__(self, client: EngineClient, *, world_size: int = 1, is_checkpoint_format: bool | None = None) -> None:
+        self.client = client
+        self.world_size = world_size
+        self.state = SessionState.NOT_OPENED
+        self.attempted = 0
+        self._is_checkpoint_format = is_checkpoint_format
+
+    def __enter__(self) -> WeightUpdateSession:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None:
+            self.finish()
+        else:
+            for note in self.clean_up():
+                error.add_note(note)
+
+    def start(self) -> None:
+        """Opens the session. Raises CallError; the session counts as not opened only if the engine said so."""
+        try:
+            self.client.start_weight_update(is_checkpoint_format=self._is_checkpoint_format)
+        except Refused as refused:
+            if refused.status >= 500 and self.world_size > 1:
+                self.state = SessionState.OUT_OF_STEP
+            raise
+        except ConnectError:
+            raise
+        except (TransportError, KeyboardInterrupt):
+            self.state = SessionState.UNKNOWN
+            raise
+        self.state = SessionState.OPEN
+
+    def update(
+        self, update_info: Mapping[str, Any], *, bucket: int | None = None, on_sent: Callable[[], None] | None = None
+    ) -> None:
+        """Announces one bucket; blocks until the engine has received and loaded it. Raises CallError."""
+        self.attempted += 1
+        try:
+            self.client.update_weights(update_info, bucket=bucket, on_sent=on_sent)
+        except Refused as refused:
+            poisoned = refused.status >= 500 and self.world_size > 1
+            self.state = SessionState.OUT_OF_STEP if poisoned else SessionState.FAILED
+            raise
+        except ConnectError:
+            raise  # the engine has not seen the call: the session is as it was
+        except BaseException:
+            self.state = SessionState.UNKNOWN
+            raise
+
+    def finish(self) -> None:
+        """Closes the session: the weights go live. Raises CallError; what the engine holds is unknown then."""
+        self.state = SessionState.UNKNOWN
+        self.client.finish_weight_update()
+        self.state = SessionState.FINISHED
+
+    def clean_up(self) -> list[str]:
+        """Closes the session after a failure, within the grace time. Returns what it met, a sentence each; never raises.
+
+        The order is right on every release: finish; where that says that no session is open, because the failure closed
+        it, start and finish, which puts the parameters back.
+        """
+        if self.state not in (SessionState.OPEN, SessionState.FAILED):
+            return []
+        grace = self.client.timeouts.grace
+        self.state = SessionState.UNKNOWN
+        try:
+            try:
+                self.client.finish_weight_update(total=grace)
+            except OrderError:
+                self.client.start_weight_update(is_checkpoint_format=self._is_checkpoint_format, total=grace)
+                self.client.finish_weight_update(total=grace)
+        except SyncError as second:
+            return [f"closing the session failed too: {second}"]
+        self.state = SessionState.CLOSED_EARLY
+        return []
