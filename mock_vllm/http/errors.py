@@ -1,8 +1,8 @@
 """How failures become answers.
 
 Follows vLLM 0.21.0: `vllm.entrypoints.openai.server_utils` (the handlers) and
-`vllm.entrypoints.utils.create_error_response`. The handler for any exception is Starlette's outermost: it answers and raises again, upon which uvicorn closes the
-connection without having said so. That is part of the interface.
+`vllm.entrypoints.utils.create_error_response`. The handler for any exception is Starlette's outermost: it answers and
+raises again, upon which uvicorn closes the connection without having said so. That is part of the interface.
 """
 
 from __future__ import annotations

@@ -48,6 +48,6 @@ PROFILE = Profile(
     endpoints={
         "/pause": Endpoint(_RLHF_ROUTER, 30, "pause_generation"),
         "/get_world_size": Endpoint(_RLHF_ROUTER, 168, "get_world_size"),
-        "/reset_prefix_cache": Endpoint(_CACHE_ROUTER, 22, "reset_prefix_cache"),
+        "/reset_prefix_cache": Endpoint(_CACHE_ROUTER, 21, "reset_prefix_cache"),
     },
 )
