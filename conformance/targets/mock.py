@@ -1,0 +1,95 @@
+"""A mock: one that runs already, or one started here that serves the tiny model."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Literal
+
+from conformance import tiny_model
+from conformance.case import Need
+from conformance.http_driver import Address
+from conformance.targets.base import HttpTarget, ReceivedTensor, TargetError, ask
+from conformance.tiny_model.architecture import parameter_shapes
+
+HEADER = "x-mock-vllm"
+DEFAULT_URL = "http://127.0.0.1:8000"
+PLANE_SECONDS = 30.0
+"""How long a mock started here waits for a trainer: longer than any step's deadline, so that only steps decide."""
+
+
+def is_mock(address: Address, seconds: float = 2.0) -> bool:
+    """Whether a mock answers there. Raises TargetError when nobody does."""
+    return HEADER in ask(address, "GET", "/health", seconds).headers
+
+
+def default_is_running() -> bool:
+    """Whether a mock answers on this machine's port 8000."""
+    try:
+        return is_mock(Address.of(DEFAULT_URL), 0.5)
+    except TargetError:
+        return False
+
+
+@contextmanager
+def started_mock(release: str) -> Iterator[str]:
+    """Serves checkpoint A of the tiny model on a free port as ``release`` does, yields the URL, and stops."""
+    from mock_vllm import MockServer, Settings
+
+    with tempfile.TemporaryDirectory(prefix="conformance-tiny-model-") as directory:
+        tiny_model.write(directory, "A")
+        settings = Settings(
+            model=directory, vllm_version=release, port=0, receiver="tcp", transfer_timeout=PLANE_SECONDS
+        )
+        with MockServer(settings) as server:
+            yield str(server.url)
+
+
+class MockTarget(HttpTarget):
+    """A mock, with the routes of its own under ``/mock`` (docs/mock-routes.md)."""
+
+    kind: Literal["mock", "real"] = "mock"
+    patience = 0.4
+
+    def _mock(self, method: str, path: str) -> Any:
+        reply = self.ask(method, path)
+        if reply.status != 200 or not isinstance(reply.body, dict):
+            raise TargetError(f"{method} {self.base_url}{path} answered {reply.status}: not this project's mock?")
+        return reply.body
+
+    def offers(self, need: Need) -> str | None:
+        """None when the mock has what a case needs, else the reason. Raises TargetError."""
+        state = self._mock("GET", "/mock/state")
+        checked = bool(state["model_checked"])
+        if need in ("data plane", "digests") and state["receiver"] != "tcp":
+            return f"the mock's receiver is {state['receiver']!r}, tcp is needed"
+        if need == "checked model" and not checked:
+            return "the mock serves a bare model name and accepts any tensor"
+        if need in ("checked model", "tiny model") and checked and self._shapes() != parameter_shapes():
+            return "the mock serves another model than the suite's tiny one"
+        return None
+
+    def _shapes(self) -> dict[str, tuple[int, ...]]:
+        held = self._mock("GET", "/mock/weights")["ranks"][0]["weights"]
+        return {name: tuple(entry["shape"]) for name, entry in held.items() if entry["origin"] == "checkpoint"}
+
+    def reset(self) -> None:
+        """``POST /mock/reset``. Raises TargetError."""
+        self._mock("POST", "/mock/reset")
+
+    def received(self) -> list[dict[str, ReceivedTensor]]:
+        """What ``/mock/weights`` lists as transferred, per rank. Raises TargetError."""
+        return [
+            {
+                name: ReceivedTensor(
+                    entry["dtype"], tuple(entry["shape"]), entry["nbytes"], str(entry["sha256"]), bool(entry["live"])
+                )
+                for name, entry in rank["weights"].items()
+                if entry["origin"] == "transfer"
+            }
+            for rank in self._mock("GET", "/mock/weights")["ranks"]
+        ]
+
+    def group_is_made(self) -> None:
+        """Nothing to remember: a reset leaves the group."""
