@@ -45,6 +45,7 @@ class EngineClient:
         self.timeouts = timeouts or Timeouts.resolve()
         self._transport = transport or HttpTransport(url, self.timeouts)
         self._release = release
+        self.stated_version: str | None = None
         self.mock_version: str | None = None
 
     @property
@@ -54,9 +55,9 @@ class EngineClient:
 
     @property
     def release(self) -> Release:
-        """The server's release; asks `/version` the first time. Raises CallError, UnsupportedRelease."""
+        """The release to go by; asks `/version` unless it is known. Raises CallError, UnsupportedRelease."""
         if self._release is None:
-            self._release = release_of(self.version())
+            self._release = release_of(self.stated_version or self.version())
         return self._release
 
     def health(self) -> bool:
@@ -71,11 +72,12 @@ class EngineClient:
         return True
 
     def version(self) -> str:
-        """The version that `/version` states; sets `mock_version` when the server says that it is a mock."""
+        """What `/version` states; kept in `stated_version`, and in `mock_version` the mock's own when it is one."""
         call = Call("/version", self.engine, "version")
         response = self._get(call, quick=True)
         self.mock_version = response.headers.get(MOCK_HEADER)
-        return answers.expect_text(call, response, "version")
+        self.stated_version = answers.expect_text(call, response, "version")
+        return self.stated_version
 
     def models(self) -> list[str]:
         """The ids of `/v1/models`."""

@@ -6,7 +6,7 @@ import time
 
 from vime_sync.background import ended, in_background
 from vime_sync.engine import EngineClient
-from vime_sync.errors import Abandoned, CallTimeout, PeerGone, Refused
+from vime_sync.errors import Abandoned, CallTimeout, NeverJoined, PeerGone, Refused
 from vime_sync.tcp_plane_listener import TcpPlaneListener
 from vime_sync.tcp_plane_sender import TcpPlaneSender
 
@@ -18,8 +18,8 @@ NOT_REACHED = (
 def form_group(client: EngineClient, listener: TcpPlaneListener, master_address: str) -> TcpPlaneSender:
     """The group of the trainer, rank 0, and all workers of one engine, from rank 1 on.
 
-    The engine's call and the accept run at once, since neither ends before the other: the engine answers when every rank
-    has been accepted. The total deadline bounds both.
+    The engine's call and the accept run at once, since neither ends before the other: the engine answers when every
+    rank has been accepted. The total deadline bounds both.
 
     Raises what the engine answered when it refused, and at once; NeverJoined when ranks are missing at the deadline, or
     when the engine announced success without them; TransportError; PeerGone. The listener is closed in any case.
@@ -40,30 +40,26 @@ def form_group(client: EngineClient, listener: TcpPlaneListener, master_address:
     except Abandoned:
         error = call.exception()
         if error is None:
-            never = listener.never_joined("the engine announced success, but not every rank had joined")
-            raise never from None
+            raise listener.never_joined("the engine announced success, but not every rank had joined") from None
         if isinstance(error, CallTimeout):  # the same deadline, seen by the other thread first
             late = listener.never_joined("not every rank joined before the deadline")
             late.next_step = NOT_REACHED
             raise late from error
         raise error from None
+    except NeverJoined as late:
+        client.abort()
+        late.next_step = NOT_REACHED
+        raise
     except PeerGone as gone:
         # Its engine says why, unless it died.
         if ended(call, timeouts.grace) and isinstance(error := call.exception(), Refused):
             error.add_note(str(gone))
             raise error from gone
-        _give_up(client, call_ended=call.done())
+        client.abort()
         raise
-    except BaseException as failure:
+    except BaseException:
         if group is not None:
             group.close()
-        _give_up(client, call_ended=call.done())
-        if isinstance(failure, Exception) and hasattr(failure, "next_step") and failure.next_step is None:
-            failure.next_step = NOT_REACHED
+        client.abort()
         raise
     return group
-
-
-def _give_up(client: EngineClient, *, call_ended: bool) -> None:
-    if not call_ended:
-        client.abort()

@@ -101,7 +101,7 @@ class WeightUpdateSession:
         self.state = SessionState.FINISHED
 
     def clean_up(self) -> list[str]:
-        """Closes the session after a failure, within the grace time. Returns what it met, a sentence each; never raises.
+        """Closes the session after a failure, within the grace time. Returns what it met, in sentences.
 
         The order is right on every release: finish; where that says that no session is open, because the failure closed
         it, start and finish, which puts the parameters back.

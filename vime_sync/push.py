@@ -1,0 +1,107 @@
+"""One whole push: a checkpoint or a model into one engine."""
+
+from __future__ import annotations
+
+import contextlib
+
+from vime_sync.addresses import check_master_address, local_address_towards, parse_engine_url
+from vime_sync.buckets import DEFAULT_BUCKET_BYTES, DEFAULT_PACKED_BUFFER_BYTES, plan
+from vime_sync.engine import EngineClient, PauseMode
+from vime_sync.progress import Progress, Silent
+from vime_sync.push_round import PushRound, RoundOptions
+from vime_sync.releases import release_of
+from vime_sync.report import PushReport
+from vime_sync.sources import Source, tensors_of
+from vime_sync.timeouts import Timeouts
+from vime_sync.transport import Transport
+
+
+def push(
+    source: Source,
+    engine_url: str,
+    *,
+    packed: bool = True,
+    bucket_bytes: int = DEFAULT_BUCKET_BYTES,
+    packed_buffer_bytes: int = DEFAULT_PACKED_BUFFER_BYTES,
+    timeouts: Timeouts | None = None,
+    progress: Progress | None = None,
+    master_address: str | None = None,
+    master_port: int = 0,
+    bind_address: str | None = None,
+    pause_mode: PauseMode = "keep",
+    resume: bool = True,
+    verify: bool = True,
+    vllm_version: str | None = None,
+    transport: Transport | None = None,
+) -> PushReport:
+    """Sends all tensors of `source` to the engine over the TCP plane and returns what was done.
+
+    source               a path, a Checkpoint, a mapping of names to torch tensors, or TensorSources
+    engine_url           base URL of the engine
+    packed               send packed buffers where the release can; else one broadcast a tensor
+    bucket_bytes         bytes of one call of `/update_weights`, at most, unless a tensor is larger
+    packed_buffer_bytes  vLLM's limit for one packed buffer; both sides cut by it
+    timeouts             deadlines; from the environment when None
+    progress             told how far it is
+    master_address       where the engine finds the trainer; the local address that routes to the engine when None
+    master_port          port to listen on; 0 takes a free one
+    bind_address         where to listen; the master address when None, "" for all addresses
+    pause_mode           what becomes of running requests; see EngineClient.pause
+    resume               resume generation at the end, into a whole model
+    verify               compare digests where the server shows them
+    vllm_version         the release to assume instead of the one that `/version` states
+    transport            how calls travel; HTTP when None
+
+    The order: version, world size, plan, pause, flush, init, start, buckets, finish, verify, resume; before the pause
+    nothing is changed. After a failure the engine is left paused, and the error says in `state` what it was left in and
+    in `next_step` what to do. Raises any SyncError.
+    """
+    assumed = release_of(vllm_version) if vllm_version is not None else None
+    address = parse_engine_url(engine_url)
+    progress = progress or Silent()
+    client = EngineClient(engine_url, timeouts, transport, release=assumed)
+    with contextlib.closing(client), tensors_of(source) as tensors:
+        master = master_address
+        if master is None:
+            master = local_address_towards(address.host, address.port)
+        check_master_address(master, address.host)
+        round_ = PushRound(
+            client,
+            RoundOptions(
+                pause_mode=pause_mode,
+                resume=resume,
+                verify=verify,
+                master_address=master,
+                master_port=master_port,
+                bind_address=master if bind_address is None else bind_address,
+            ),
+            progress,
+        )
+        try:
+            version = round_.probe()
+            buckets = plan(
+                tensors,
+                client.release,
+                packed=packed,
+                bucket_bytes=bucket_bytes,
+                packed_buffer_bytes=packed_buffer_bytes,
+            )
+            verification = round_.run(buckets)
+        except BaseException as error:
+            round_.explain(error)
+            raise
+        finally:
+            progress.end()
+        return PushReport(
+            engine=client.engine,
+            version=version,
+            world_size=round_.world_size,
+            packed=packed,
+            tensors=len(tensors),
+            nbytes=sum(tensor.nbytes for tensor in tensors),
+            buckets=len(buckets),
+            verified=verification.verified,
+            reason=verification.reason,
+            seconds=round_.seconds,
+            warnings=tuple(round_.warnings),
+        )
