@@ -39,7 +39,7 @@ from vime_sync.errors import (
     UnsupportedTensor,
 )
 from vime_sync.progress import Progress, ProgressBar
-from vime_sync.push import push
+from vime_sync.pushing import push
 from vime_sync.releases import Release, release_of
 from vime_sync.report import PushReport
 from vime_sync.session import SessionState, WeightUpdateSession

@@ -12,7 +12,7 @@ from vime_sync.checkpoint import Checkpoint, open_checkpoint
 from vime_sync.engine import EngineClient
 from vime_sync.errors import SettingError
 from vime_sync.progress import ProgressBar, Silent
-from vime_sync.push import push
+from vime_sync.pushing import push
 from vime_sync.releases import Release, release_of
 from vime_sync.report import PushReport
 from vime_sync.sizes import format_bytes
@@ -73,8 +73,8 @@ def report_lines(report: PushReport) -> list[str]:
     """What a push did, for people."""
     found = [f"warning: {warning}" for warning in report.warnings]
     found.append(
-        f"pushed {report.tensors} tensors, {format_bytes(report.nbytes)}, in {report.buckets} buckets to {report.engine} "
-        f"(vLLM {report.version}, {report.world_size} workers): {report.total_seconds:.2f} s, "
+        f"pushed {report.tensors} tensors, {format_bytes(report.nbytes)}, in {report.buckets} buckets "
+        f"to {report.engine} (vLLM {report.version}, {report.world_size} workers): {report.total_seconds:.2f} s, "
         f"{format_bytes(report.bytes_per_second)}/s"
     )
     verified = "digests verified: every rank holds what was sent"
