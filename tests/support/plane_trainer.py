@@ -8,7 +8,7 @@ from types import TracebackType
 
 
 class PlaneTrainer:
-    """Listens on a free port of 127.0.0.1 and speaks the bytes of the protocol; every wait ends after `timeout` seconds."""
+    """Listens on a free port of 127.0.0.1 and speaks raw bytes; every wait ends after `timeout` seconds."""
 
     def __init__(self, timeout: float = 5.0) -> None:
         self.listener = socket.create_server(("127.0.0.1", 0))
