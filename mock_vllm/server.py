@@ -145,7 +145,7 @@ class _NotImitated(logging.Filter):
         if record.exc_info is None or isinstance(record.exc_info, bool):
             return True
         error = record.exc_info[1] if isinstance(record.exc_info, tuple) else record.exc_info
-        return not isinstance(error, ImitatedError | UnicodeDecodeError | RecursionError)
+        return not isinstance(error, ImitatedError | UnicodeError | RecursionError)
 
 
 _FILTER = _NotImitated()

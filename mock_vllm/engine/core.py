@@ -85,7 +85,7 @@ class EngineCore:
             self.busy = shown
             try:
                 return run()
-            except WorkerError as error:
+            except (WorkerError, RecursionError) as error:
                 raise EngineCallError(f"Call to {call} method failed: {error}") from error
             finally:
                 self.busy = None

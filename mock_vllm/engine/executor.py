@@ -9,6 +9,7 @@ they answer one call late.
 from __future__ import annotations
 
 import logging
+import pickle
 import queue
 import threading
 from collections.abc import Callable
@@ -59,6 +60,8 @@ class MultiprocExecutor:
         self._lanes = [_Lane(worker) for worker in workers]
 
     def collective_rpc(self, method: str, args: tuple[Any, ...]) -> None:
+        # vLLM pickles a call on its way to the workers, which fails for what is nested too deeply.
+        pickle.dumps(args)
         for lane in self._lanes:
             lane.requests.put((method, args))
         for lane in self._lanes:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mock_vllm.engine.dtypes import DType, find_dtype
+from mock_vllm.engine.shapes import check_view
 from mock_vllm.errors import WorkerError
 
 
@@ -67,7 +68,7 @@ def check_unpacking(bucket: list[Announced]) -> None:
     """Fail where torch cannot view a piece of the buffer as its tensor.
 
     Raises:
-        WorkerError: a tensor begins at an offset that is no multiple of its item size, or has no dimensions.
+        WorkerError: a tensor begins at an offset that is no multiple of its item size, or its shape cannot be viewed.
     """
     offset = 0
     for tensor in bucket:
@@ -77,12 +78,5 @@ def check_unpacking(bucket: list[Announced]) -> None:
                 f"self.storage_offset() must be divisible by {itemsize} to view Byte as {tensor.dtype.scalar} "
                 f"(different element sizes), but got {offset}"
             )
-        if not tensor.shape:
-            raise WorkerError(_VIEW_WITHOUT_DIMENSIONS)
+        check_view(tensor.shape)
         offset += tensor.nbytes
-
-
-_VIEW_WITHOUT_DIMENSIONS = (
-    "view() received an invalid combination of arguments - got (), but expected one of:\n"
-    " * (torch.dtype dtype)\n * (tuple of ints size)\n"
-)

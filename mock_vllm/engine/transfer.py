@@ -5,6 +5,7 @@ Follows vLLM 0.21.0, `vllm.distributed.weight_transfer.nccl_engine.NCCLWeightTra
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -119,10 +120,10 @@ class TransferEngine:
     def _receive_plain(self, receiver: Receiver, info: Any, load: Loader) -> None:
         for name, dtype_name, shape in zip(info.names, info.dtype_names, info.shapes, strict=False):
             dtype = find_dtype(dtype_name)
-            count = check_empty(shape)
+            made = check_empty(shape, dtype.itemsize)
             if not dtype.in_nccl:
                 raise WorkerError(self._unsupported_dtype.format(dtype=dtype))
-            tensor = Announced(name, dtype, tuple(shape), count * dtype.itemsize)
+            tensor = Announced(name, dtype, made, math.prod(made) * dtype.itemsize)
             load(self._broadcast(receiver, [tensor]))
 
     def _receive_packed(self, receiver: Receiver, info: Any, load: Loader) -> None:
@@ -134,7 +135,7 @@ class TransferEngine:
 
     def _broadcast(self, receiver: Receiver, tensors: list[Announced]) -> list[Received]:
         nbytes = sum(tensor.nbytes for tensor in tensors)
-        check_empty([nbytes])
+        check_empty(nbytes, 1)
         splitter = TensorSplitter(tensors, self._keep_bytes)
         receiver.broadcast(nbytes, splitter)
         return splitter.finish(receiver.delivers_bytes)

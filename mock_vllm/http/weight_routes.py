@@ -65,4 +65,18 @@ async def _required(request: Request, key: str) -> Any:
     value = (await _json_object(request)).get(key)
     if value is None:
         raise HTTPException(400, f"Missing '{key}' in request body")
+    _check_encodable(value)
     return value
+
+
+def _check_encodable(value: Any) -> None:
+    """Raise UnicodeEncodeError for a lone surrogate, as vLLM's message to its engine does (answered with 400)."""
+    waiting = [value]
+    while waiting:
+        current = waiting.pop()
+        if isinstance(current, str):
+            current.encode()
+        elif isinstance(current, dict):
+            waiting += [*current, *current.values()]
+        elif isinstance(current, list):
+            waiting += current

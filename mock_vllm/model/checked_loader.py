@@ -109,10 +109,11 @@ class CheckedLoader:
         """Raise for a name that the loader does not pass over."""
         root = name.partition(".")[0]
         if root in self._roots and root == "model":
-            if is_fused_part(name):
-                raise WorkerError(repr(runtime_name(name).removeprefix("model.")))
+            if is_fused_part(name) and not name.endswith(".bias"):
+                load_errors.refuse_fused(runtime_name(name).removeprefix("model."))
             if not self._unknown_inside_is_error:
                 return
+        load_errors.refuse_nested(name, self._shapes)
         raise WorkerError(
             load_errors.no_module_or_parameter(name, self._directory.architecture, self._roots, self._runtime_names)
         )

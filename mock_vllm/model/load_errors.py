@@ -43,6 +43,20 @@ def no_module_or_parameter(name: str, architecture: str, roots: Collection[str],
     )
 
 
+def refuse_fused(runtime_name: str) -> None:
+    """Raise for a part of a fused parameter that the model lacks: a look-up that fails, its key quoted."""
+    if runtime_name.endswith("scale"):
+        raise WorkerError("argument of type 'NoneType' is not iterable")
+    raise WorkerError(repr(runtime_name))
+
+
+def refuse_nested(name: str, known: Collection[str]) -> None:
+    """Raise for a name that goes on below a known tensor outside `model.`."""
+    for parameter in known:
+        if name.startswith(f"{parameter}."):
+            raise WorkerError(f"Attempted to load nested weight {name!r} into a single parameter {parameter!r}")
+
+
 def no_attribute(architecture: str, name: object) -> str:
     """Return torch's complaint about a parameter path that does not exist (kernel format)."""
     return f"{architecture} has no attribute `{str(name).partition('.')[0]}`"
