@@ -114,18 +114,23 @@ build() {
 configured() { "${buildah[@]}" inspect --type image --format "{{range .Docker.Config.$1}}{{println .}}{{end}}" localhost/mock-vllm | sed '/^$/d'; }
 
 check_image() {
-    local user
+    # Exit codes alone: what a process prints may be lost when it ends at once under chroot isolation.
+    local user files
     user=$("${buildah[@]}" inspect --type image --format '{{.Docker.Config.User}}' localhost/mock-vllm)
     [[ $user =~ ^[1-9][0-9]*(:|$) ]] || fail "the image's user is '$user', not a number above 0"
-    [[ $(in_image id -u) == "${user%%:*}" ]] || fail "processes do not run as user $user"
+    in_image python -c 'import os, sys; sys.exit(os.getuid() != int(sys.argv[1]))' "${user%%:*}" ||
+        fail "processes do not run as user $user"
     in_image python -c 'import sys, importlib.util as u; sys.exit(u.find_spec("torch") is not None)' ||
         fail "torch is in the image"
     in_image python -c 'import sys, importlib.util as u; sys.exit(u.find_spec("pip") is not None)' ||
         fail "pip is in the mock's environment"
     in_image sh -c '! test -e /etc/pip.conf && ! test -w /opt/mock && ! test -w /models' ||
         fail "settings of the build are in the image, or its user may write to the program or the model"
-    "${buildah[@]}" images --format '   size of {{.Name}}: {{.Size}}' | sort
-    say "what the project adds: $(in_image du -sh /opt/mock /models | awk '{printf "%s %s  ", $2, $1}')"
+    files=$("${buildah[@]}" mount "$mock")
+    "${buildah[@]}" images --format '{{.Size}} {{.Name}}' | sort -k 2
+    printf 'the project adds %s of programs and %s of models\n' "$(du -sh "$files/opt/mock" | cut -f 1)" \
+        "$(du -sh "$files/models" | cut -f 1)"
+    "${buildah[@]}" umount "$mock" >/dev/null
 }
 
 make_network() {
