@@ -13,6 +13,7 @@ from mock_vllm.errors import WorkerError
 from mock_vllm.model import load_errors
 from mock_vllm.model.directory import ModelDirectory
 from mock_vllm.model.layout import Layer, Layout, is_fused_part, runtime_name
+from mock_vllm.model.shape_checks import check_shape
 from mock_vllm.model.weights import WeightStore
 
 _SKIPPED_PARTS = (
@@ -76,9 +77,9 @@ class CheckedLoader:
         layer = self._layout.layer_of(name)
         if layer.complete:
             return
-        load_errors.check_shape(name, received.announced.shape, self._shapes[name])
+        check_shape(name, received.announced.shape, self._shapes[name])
         self._store.put(received, update, loaded=True, live=False)
-        layer.arrived += math.prod(received.announced.shape)
+        layer.arrived += math.prod(self._shapes[name])
         if layer.arrived >= layer.total:
             layer.complete = True
             self._place(layer)

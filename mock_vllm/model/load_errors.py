@@ -1,32 +1,10 @@
-"""What vLLM's loaders say when a tensor does not fit (vLLM 0.21.0, recorded from the real server)."""
+"""What vLLM's loaders say to a name that the model lacks (vLLM 0.21.0, recorded from the real server)."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 
 from mock_vllm.errors import WorkerError
-from mock_vllm.model.layout import is_fused_part
-
-_LINEAR_PARTS = ("_proj.",)
-_VOCABULARY_MODULES = ("embed_tokens.", "lm_head.")
-
-
-def size_text(shape: tuple[int, ...]) -> str:
-    """Return a shape as torch prints it."""
-    return f"torch.Size({list(shape)})"
-
-
-def check_shape(name: str, given: tuple[int, ...], expected: tuple[int, ...]) -> None:
-    """Compare a tensor's shape with its parameter's.
-
-    Raises:
-        WorkerError: they differ. Linear and vocabulary layers assert without a text; the default loader says both.
-    """
-    if given == expected:
-        return
-    if is_fused_part(name) or any(part in name for part in (*_LINEAR_PARTS, *_VOCABULARY_MODULES)):
-        raise WorkerError("")
-    raise WorkerError(f"Attempted to load weight ({size_text(given)}) into parameter ({size_text(expected)})")
 
 
 def no_module_or_parameter(name: str, architecture: str, roots: Collection[str], runtime_names: Collection[str]) -> str:
