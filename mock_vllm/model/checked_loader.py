@@ -13,6 +13,7 @@ from mock_vllm.errors import WorkerError
 from mock_vllm.model import load_errors
 from mock_vllm.model.directory import ModelDirectory
 from mock_vllm.model.layout import Layer, Layout, is_fused_part, runtime_name
+from mock_vllm.model.module_classes import missing_parameter
 from mock_vllm.model.shape_checks import check_shape
 from mock_vllm.model.weights import WeightStore
 
@@ -96,7 +97,7 @@ class CheckedLoader:
     def _copy_kernel_tensor(self, received: Received, update: int) -> None:
         announced = received.announced
         if announced.name not in self._runtime_names:
-            raise WorkerError(load_errors.no_attribute(self._directory.architecture, announced.name))
+            raise WorkerError(missing_parameter(str(announced.name), self._directory.architecture, self._runtime_names))
         if announced.name in self._shapes:
             load_errors.check_kernel_copy(announced.name, announced.shape, self._shapes[announced.name])
         self._store.put(received, update, loaded=True, live=True)

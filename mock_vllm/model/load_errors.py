@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from mock_vllm.errors import WorkerError
+from mock_vllm.model.module_classes import module_class
 
 
 def no_module_or_parameter(name: str, architecture: str, roots: Collection[str], runtime_names: Collection[str]) -> str:
@@ -12,7 +13,7 @@ def no_module_or_parameter(name: str, architecture: str, roots: Collection[str],
     root = name.partition(".")[0]
     if root in roots:
         inside = {known for known in runtime_names if known.startswith(f"{root}.")}
-        owner, shown = f"{root} ({_module_class(root)})", name
+        owner, shown = f"{root} ({module_class(root, architecture)})", name
     else:
         inside, owner, shown = set(runtime_names), f" ({architecture})", root
     return (
@@ -35,11 +36,6 @@ def refuse_nested(name: str, known: Collection[str]) -> None:
             raise WorkerError(f"Attempted to load nested weight {name!r} into a single parameter {parameter!r}")
 
 
-def no_attribute(architecture: str, name: object) -> str:
-    """Return torch's complaint about a parameter path that does not exist (kernel format)."""
-    return f"{architecture} has no attribute `{str(name).partition('.')[0]}`"
-
-
 def check_kernel_copy(name: str, given: tuple[int, ...], expected: tuple[int, ...]) -> None:
     """Check an in-place copy of a kernel-format tensor.
 
@@ -50,7 +46,3 @@ def check_kernel_copy(name: str, given: tuple[int, ...], expected: tuple[int, ..
         raise WorkerError("a leaf Variable that requires grad is being used in an in-place operation.")
     if given != expected:
         raise WorkerError(f"output with shape {list(expected)} doesn't match the broadcast shape {list(given)}")
-
-
-def _module_class(root: str) -> str:
-    return "ParallelLMHead" if root == "lm_head" else root
