@@ -138,10 +138,15 @@ class HttpTransport:
         current.watchdog = watchdog
         try:
             with watchdog:
-                return self._exchange(call, method, query, body, seconds, limit, on_sent)
-        except (requests.RequestException, urllib3.exceptions.HTTPError, OSError) as error:
+                response = self._exchange(call, method, query, body, seconds, limit, on_sent)
+            if watchdog.expired or watchdog.cancelled:
+                # http.client takes a head that ends with its connection for a whole one.
+                raise requests.ConnectionError("the socket was shut")
+            return response
+        except (requests.RequestException, urllib3.exceptions.HTTPError, OSError, MalformedAnswer) as error:
             self._adapter.drop_idle()
-            raise self._translated(call, error, watchdog, seconds) from error
+            told = self._translated(call, error, watchdog, seconds)
+            raise told from (error if told is not error else None)
         finally:
             current.watchdog = None
             with self._lock:
@@ -190,7 +195,12 @@ class HttpTransport:
 
     @staticmethod
     def _content(call: Call, answer: requests.Response, limit: int) -> bytes:
-        """The body, read piece by piece so that no answer can fill the memory."""
+        """The body, read piece by piece so that no answer can fill the memory.
+
+        Success must say where it ends: a head that was cut off looks like an empty answer without a length.
+        """
+        if answer.ok and not ({"content-length", "transfer-encoding"} & {name.lower() for name in answer.headers}):
+            raise MalformedAnswer(call, "an answer without a length, as a cut one is", status=answer.status_code)
         pieces = bytearray()
         while piece := answer.raw.read(_STEP, decode_content=False):
             pieces += piece
@@ -206,6 +216,8 @@ class HttpTransport:
             return CallTimeout(call, f"no whole answer within {seconds:g} s", seconds=seconds)
         if watchdog.cancelled:
             return ConnectionClosed(call, "the call was given up by this side")
+        if isinstance(error, TransportError):
+            return error
         reasons = _reasons(error)
         if any(
             isinstance(reason, (urllib3.exceptions.NewConnectionError, requests.ConnectTimeout)) for reason in reasons
