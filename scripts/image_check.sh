@@ -37,7 +37,7 @@ clean_up() {
         fi
     done
     if [[ -n $work ]]; then
-        wait 2>/dev/null || true
+        { wait || true; } 2>/dev/null
         "${buildah[@]}" rm --all >/dev/null 2>&1 || true
         # debootstrap and buildah leave mounts when they are interrupted; rm must never follow one.
         while read -r point; do umount -l "$point" || true; done \
@@ -153,6 +153,7 @@ check_running() {
     ((${#health[@]} > 0)) || fail "the image has no health check"
     ip netns exec "$mock_ns" timeout 60 "${run_in[@]}" "$mock" "${health[@]}" >/dev/null 2>&1 && fail "the health check passes while nothing runs"
     ip netns exec "$mock_ns" timeout 600 "${run_in[@]}" "$mock" "${command[@]}" >"$work/mock.log" 2>&1 &
+    serving=$!
     probe healthy "http://$mock_address:$port" 20 || { tail -n 20 "$work/mock.log" >&2; fail "'${command[*]}' is not healthy"; }
     probe version "http://$mock_address:$port" "$release"
     ip netns exec "$mock_ns" timeout 60 "${run_in[@]}" "$mock" "${health[@]}" || status=$?
@@ -177,16 +178,18 @@ check_sync() {
 
 # What `docker stop` does: the mock must end by itself at a SIGTERM, well before the SIGKILL that follows after 10 s.
 check_stop() {
-    local pid="" candidate began=$SECONDS
+    local pid="" candidate began=$SECONDS status=0
     for candidate in $(ip netns pids "$mock_ns"); do
         if [[ $(tr '\0' ' ' <"/proc/$candidate/cmdline") == /opt/mock/bin/python*serve* ]]; then pid=$candidate; fi
     done
     [[ -n $pid ]] || fail "the mock's process is not to be found"
     kill -TERM "$pid"
-    while kill -0 "$pid" 2>/dev/null; do
+    while kill -0 "$serving" 2>/dev/null; do
         ((SECONDS - began < 8)) || fail "the mock is still there 8 s after SIGTERM"
         sleep 0.1
     done
+    wait "$serving" || status=$?
+    ((status == 0)) || fail "the mock ended with status $status after SIGTERM, not 0"
 }
 
 check_tools

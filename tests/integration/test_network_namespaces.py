@@ -6,21 +6,19 @@ wrong one, goes unnoticed. Here the two share nothing but the link, as a contain
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
-import os
-import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from conformance.tiny_model import write
+from tests.support.network_namespaces import Host, NamespacesUnavailableError, NoAnswerError, linked_hosts
 
 pytestmark = pytest.mark.integration
 
@@ -28,83 +26,25 @@ MOCK_ADDRESS = "10.214.0.2"
 TRAINER_ADDRESS = "10.214.0.1"
 PORT = 8000
 ENGINE = f"http://{MOCK_ADDRESS}:{PORT}"
+# What a container calls its host. The host itself does not know the name.
+NAME = "host.docker.internal"
+# An address of the trainer's host that no route of the mock's host leads to.
+ELSEWHERE = "10.215.0.1"
 
-# Runs inside a namespace, where nothing else of this process can go: waits until the URL answers, prints the body.
-_FETCH = """
-import sys, time, urllib.request
-opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-end = time.monotonic() + float(sys.argv[2])
-while True:
-    try:
-        sys.stdout.buffer.write(opener.open(sys.argv[1], timeout=5).read())
-        break
-    except OSError as error:
-        if time.monotonic() > end:
-            sys.exit(f"{sys.argv[1]}: {error}")
-        time.sleep(0.02)
-"""
-
-
-@dataclass(frozen=True)
-class Host:
-    """One network namespace. Commands in it share this machine's files and nothing of its network."""
-
-    namespace: str
-
-    def command(self, *words: str | Path) -> list[str]:
-        """The words of a command line that runs inside the namespace."""
-        return ["ip", "netns", "exec", self.namespace, *map(str, words)]
-
-    def run(self, *words: str | Path, seconds: float = 60.0) -> subprocess.CompletedProcess[str]:
-        """Runs a command to its end. Raises TimeoutExpired after ``seconds``."""
-        return subprocess.run(
-            self.command(*words), capture_output=True, text=True, timeout=seconds, check=False, stdin=subprocess.DEVNULL
-        )
-
-    def fetch(self, url: str, seconds: float = 5.0) -> Any:
-        """The JSON (or None for an empty body) that ``url`` answers to this host within ``seconds``."""
-        done = self.run(sys.executable, "-c", _FETCH, url, str(seconds), seconds=seconds + 15)
-        assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout) if done.stdout else None
-
-
-def ip(*words: str) -> None:
-    """One command of iproute2. Raises CalledProcessError with its message."""
-    subprocess.run(["ip", *words], capture_output=True, text=True, timeout=20, check=True)
-
-
-def remove(namespace: str) -> None:
-    """Ends what runs in a namespace of ours and removes it; its end of the link goes with it."""
-    listed = subprocess.run(["ip", "netns", "pids", namespace], capture_output=True, text=True, timeout=20, check=False)
-    for pid in listed.stdout.split():
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(int(pid), 9)
-    subprocess.run(["ip", "netns", "del", namespace], capture_output=True, timeout=20, check=False)
+# Of `vime-sync push --help`.
+ENGINE_NOT_REACHED = 4
+REFUSED = 5
+TENSORS_DID_NOT_TRAVEL = 6
 
 
 @pytest.fixture(scope="module")
 def hosts() -> Iterator[tuple[Host, Host]]:
     """The trainer's host and the mock's host, linked; gone afterwards whatever happened."""
-    if shutil.which("ip") is None:
-        pytest.skip("the command ip is missing (Debian package iproute2)")
-    if os.geteuid() != 0:
-        pytest.skip("making network namespaces needs root")
-    trainer, mock = Host(f"wsc-trainer-{os.getpid()}"), Host(f"wsc-mock-{os.getpid()}")
     try:
-        try:
-            ip("netns", "add", trainer.namespace)
-            ip("netns", "add", mock.namespace)
-            ip("-n", mock.namespace, "link", "add", "eth0", "type", "veth", "peer", "eth0", "netns", trainer.namespace)
-        except subprocess.CalledProcessError as error:
-            pytest.skip(f"this machine makes no network namespaces or veth pairs: {error.stderr.strip()}")
-        for host, address in ((trainer, TRAINER_ADDRESS), (mock, MOCK_ADDRESS)):
-            ip("-n", host.namespace, "address", "add", f"{address}/30", "dev", "eth0")
-            ip("-n", host.namespace, "link", "set", "lo", "up")
-            ip("-n", host.namespace, "link", "set", "eth0", "up")
-        yield trainer, mock
-    finally:
-        remove(trainer.namespace)
-        remove(mock.namespace)
+        with linked_hosts((TRAINER_ADDRESS, MOCK_ADDRESS), (ELSEWHERE, ""), ("", f"{TRAINER_ADDRESS} {NAME}")) as pair:
+            yield pair
+    except NamespacesUnavailableError as error:
+        pytest.skip(error.reason)
 
 
 @pytest.fixture(scope="module")
@@ -118,7 +58,17 @@ def checkpoints(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 def trainer(hosts: tuple[Host, Host], checkpoints: dict[str, Path], tmp_path: Path) -> Iterator[Host]:
     """The trainer's host, while a mock that serves checkpoint A is healthy on the other."""
     trainer, mock = hosts
-    serve = [sys.executable, "-m", "mock_vllm", "serve", checkpoints["A"], "--host", MOCK_ADDRESS, "--port", str(PORT)]
+    serve: list[str | Path] = [
+        sys.executable,
+        "-m",
+        "mock_vllm",
+        "serve",
+        checkpoints["A"],
+        "--host",
+        MOCK_ADDRESS,
+        "--port",
+        str(PORT),
+    ]
     log = tmp_path / "mock.log"
     with log.open("wb") as output:
         process = subprocess.Popen(
@@ -128,15 +78,13 @@ def trainer(hosts: tuple[Host, Host], checkpoints: dict[str, Path], tmp_path: Pa
             stderr=subprocess.STDOUT,
         )
     try:
-        answer = None
-        for _ in range(15):
-            answer = trainer.run(sys.executable, "-c", _FETCH, f"{ENGINE}/health", "1")
-            if answer.returncode == 0 or process.poll() is not None:
+        for attempt in range(15):
+            try:
+                trainer.fetch(f"{ENGINE}/health", seconds=1)
                 break
-        if answer is None or answer.returncode:
-            pytest.fail(
-                f"the mock is not healthy: {answer and answer.stderr}\n{log.read_text(errors='replace')[-2000:]}"
-            )
+            except NoAnswerError as error:
+                if attempt == 14 or process.poll() is not None:
+                    pytest.fail(f"the mock is not healthy: {error}\n{log.read_text(errors='replace')[-2000:]}")
         yield trainer
     finally:
         process.terminate()
@@ -170,15 +118,67 @@ def held(trainer: Host) -> dict[str, dict[str, Any]]:
     return weights
 
 
-@pytest.mark.parametrize("packing", ["--no-packed", "--packed"])
-def test_a_sync_crosses_the_link(trainer: Host, checkpoints: dict[str, Path], packing: str) -> None:
+def assert_one_line(message: str) -> None:
+    """What an error is to be: no traceback, and nothing to scroll through."""
+    assert [line for line in message.splitlines() if "error" in line] == message.strip().splitlines()[-1:], message
+    assert "Traceback" not in message
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param(["--no-packed", "--master-address", TRAINER_ADDRESS], id="plain"),
+        pytest.param(["--packed", "--master-address", TRAINER_ADDRESS], id="packed"),
+        pytest.param([], id="address found by routing"),
+        pytest.param(
+            ["--master-address", NAME, "--bind-address", "0.0.0.0"], id="name that the mock's host alone knows"
+        ),
+    ],
+)
+def test_a_sync_crosses_the_link(trainer: Host, checkpoints: dict[str, Path], options: list[str]) -> None:
     before = {name: weight["sha256"] for name, weight in held(trainer).items()}
     assert before == digests(checkpoints["A"])
 
-    done = push(trainer, checkpoints["B"], "--master-address", TRAINER_ADDRESS, packing)
+    done = push(trainer, checkpoints["B"], *options)
 
     assert done.returncode == 0, done.stdout + done.stderr
     after = held(trainer)
     assert {name: weight["sha256"] for name, weight in after.items()} == digests(checkpoints["B"])
     assert {(weight["origin"], weight["live"]) for weight in after.values()} == {("transfer", True)}
-    assert trainer.fetch(f"{ENGINE}/mock/state")["group"]["master_address"] == TRAINER_ADDRESS
+    expected = NAME if NAME in options else TRAINER_ADDRESS
+    assert trainer.fetch(f"{ENGINE}/mock/state")["group"]["master_address"] == expected
+
+
+def test_a_master_address_that_no_route_leads_to(trainer: Host, checkpoints: dict[str, Path]) -> None:
+    done = push(trainer, checkpoints["B"], "--master-address", ELSEWHERE, "--timeout", "5")
+
+    assert done.returncode == REFUSED, done.stdout + done.stderr
+    assert ELSEWHERE in done.stderr
+    assert "unreachable" in done.stderr
+    assert_one_line(done.stderr)
+    assert {weight["origin"] for weight in held(trainer).values()} == {"checkpoint"}
+
+
+def test_a_trainer_that_listens_on_its_own_loopback(trainer: Host, checkpoints: dict[str, Path]) -> None:
+    began = time.monotonic()
+    options = ("--master-address", TRAINER_ADDRESS, "--bind-address", "127.0.0.1", "--timeout", "2")
+    done = push(trainer, checkpoints["B"], *options)
+
+    assert done.returncode == TENSORS_DID_NOT_TRAVEL, done.stdout + done.stderr
+    assert 2 <= time.monotonic() - began < 20  # the mock dials on until the deadline: the trainer might be late
+    assert "--master-address" in done.stderr
+    assert_one_line(done.stderr)
+    assert {weight["origin"] for weight in held(trainer).values()} == {"checkpoint"}
+
+
+def test_a_link_that_is_down(hosts: tuple[Host, Host], trainer: Host, checkpoints: dict[str, Path]) -> None:
+    mock = hosts[1]
+    mock.link("down")
+    try:
+        done = push(trainer, checkpoints["B"], "--timeout", "2")
+    finally:
+        mock.link("up")
+
+    assert done.returncode == ENGINE_NOT_REACHED, done.stdout + done.stderr
+    assert ENGINE in done.stderr
+    assert_one_line(done.stderr)
