@@ -108,7 +108,7 @@ class CaseRun:
             case Holds(expected):
                 return self._compare(expected, exactly=False)
             case ModelEquals(checkpoint):
-                return self._compare(tensors(checkpoint), exactly=True, live=True)
+                return self._compare(tensors(checkpoint), exactly=False, live=True)
 
     def _exchange(self, number: int, step: Call | Init | Update) -> Outcome:
         wording = not isinstance(step, Init | Update) or step.wording

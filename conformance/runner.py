@@ -23,7 +23,7 @@ from conformance.truth import Recorded, Truth, load
 
 Verdict = Literal["agree", "differ", "not testable"]
 
-RECORDING_CLOSE_SECONDS = 0.3
+RECORDING_CLOSE_SECONDS = 0.15
 """While recording nothing is expected, so every answer is watched this long for the end of its connection."""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any, Literal
 
 from conformance import tiny_model
@@ -58,21 +59,25 @@ class MockTarget(HttpTarget):
             raise TargetError(f"{method} {self.base_url}{path} answered {reply.status}: not this project's mock?")
         return reply.body
 
+    @cached_property
+    def _state(self) -> tuple[str, bool, bool]:
+        """Receiver, whether a directory is served, whether it is the tiny model: asked once, after a reset."""
+        self.reset()
+        state = self._mock("GET", "/mock/state")
+        held = self._mock("GET", "/mock/weights")["ranks"][0]["weights"]
+        shapes = {name: tuple(entry["shape"]) for name, entry in held.items()}
+        return str(state["receiver"]), bool(state["model_checked"]), shapes == parameter_shapes()
+
     def offers(self, need: Need) -> str | None:
         """None when the mock has what a case needs, else the reason. Raises TargetError."""
-        state = self._mock("GET", "/mock/state")
-        checked = bool(state["model_checked"])
-        if need in ("data plane", "digests") and state["receiver"] != "tcp":
-            return f"the mock's receiver is {state['receiver']!r}, tcp is needed"
+        receiver, checked, tiny = self._state
+        if need in ("data plane", "digests") and receiver != "tcp":
+            return f"the mock's receiver is {receiver!r}, tcp is needed"
         if need == "checked model" and not checked:
             return "the mock serves a bare model name and accepts any tensor"
-        if need in ("checked model", "tiny model") and checked and self._shapes() != parameter_shapes():
+        if need in ("checked model", "tiny model") and checked and not tiny:
             return "the mock serves another model than the suite's tiny one"
         return None
-
-    def _shapes(self) -> dict[str, tuple[int, ...]]:
-        held = self._mock("GET", "/mock/weights")["ranks"][0]["weights"]
-        return {name: tuple(entry["shape"]) for name, entry in held.items() if entry["origin"] == "checkpoint"}
 
     def reset(self) -> None:
         """``POST /mock/reset``. Raises TargetError."""
