@@ -61,6 +61,9 @@ _ALIASES = {
 BY_NAME = {dtype.name: dtype for dtype in _DTYPES}
 BY_NAME |= {alias: BY_NAME[name] for alias, name in _ALIASES.items()}
 
+TORCH_MODULES = ("nn", "cuda", "optim", "linalg", "fft", "utils", "distributed", "autograd", "jit", "_C")
+"""Names that torch has and that are no dtypes: the likeliest of many."""
+
 SAFETENSORS_NAMES = {
     "F16": "float16",
     "BF16": "bfloat16",
@@ -91,6 +94,8 @@ def find_dtype(name: object) -> DType:
     """
     if not isinstance(name, str):
         raise WorkerError(f"attribute name must be string, not '{type(name).__name__}'")
+    if name in TORCH_MODULES:
+        raise WorkerError(f"module 'torch.{name}' has no attribute 'itemsize'")
     try:
         return BY_NAME[name]
     except KeyError:

@@ -26,10 +26,7 @@ def check_empty(size: Any, itemsize: int) -> tuple[int, ...]:
     """
     shape = [size] if _is_dimension(size) else size
     if not isinstance(shape, list) or not all(_is_dimension(dimension) for dimension in shape):
-        raise WorkerError(
-            f"empty() received an invalid combination of arguments - got ({type(size).__name__}, device=str, "
-            f"dtype=torch.dtype), but expected one of:\n{_EMPTY_SIGNATURES}"
-        )
+        raise refuse_empty(size, "torch.dtype")
     for position, dimension in enumerate(shape):
         if not -(1 << 63) <= dimension < 1 << 63:
             raise WorkerError(
@@ -47,6 +44,14 @@ def check_empty(size: Any, itemsize: int) -> tuple[int, ...]:
             f"you tried to allocate {nbytes} bytes. Error code 12 (Cannot allocate memory)"
         )
     return tuple(shape)
+
+
+def refuse_empty(size: Any, dtype_class: str) -> WorkerError:
+    """Return torch's complaint about the arguments of `torch.empty`, for a size and the class of the dtype's value."""
+    return WorkerError(
+        f"empty() received an invalid combination of arguments - got ({type(size).__name__}, device=str, "
+        f"dtype={dtype_class}), but expected one of:\n{_EMPTY_SIGNATURES}"
+    )
 
 
 def check_view(shape: tuple[Any, ...]) -> None:

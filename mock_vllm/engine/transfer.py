@@ -10,10 +10,10 @@ from collections.abc import Callable
 from typing import Any
 
 from mock_vllm.engine.digests import Received, TensorSplitter
-from mock_vllm.engine.dtypes import find_dtype
+from mock_vllm.engine.dtypes import TORCH_MODULES, find_dtype
 from mock_vllm.engine.infos import InfoParser, check_lengths
 from mock_vllm.engine.packing import Announced, announced_packed, check_unpacking, cut_buffers
-from mock_vllm.engine.shapes import check_empty
+from mock_vllm.engine.shapes import check_empty, refuse_empty
 from mock_vllm.errors import WorkerError
 from mock_vllm.profiles.profile import Profile
 from mock_vllm.receivers.receiver import PlaneEvent, Receiver, ReceiverFactory
@@ -119,6 +119,8 @@ class TransferEngine:
 
     def _receive_plain(self, receiver: Receiver, info: Any, load: Loader) -> None:
         for name, dtype_name, shape in zip(info.names, info.dtype_names, info.shapes, strict=False):
+            if dtype_name in TORCH_MODULES:
+                raise refuse_empty(shape, "module")
             dtype = find_dtype(dtype_name)
             made = check_empty(shape, dtype.itemsize)
             if not dtype.in_nccl:

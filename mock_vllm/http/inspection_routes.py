@@ -88,6 +88,7 @@ def _held(worker: Worker) -> dict[str, HeldTensor]:
             shape=list(held.shape),
             nbytes=held.nbytes,
             sha256=held.sha256,
+            received_sha256=held.received_sha256,
             origin=held.origin,
             update=held.update,
             loaded=held.loaded,

@@ -20,6 +20,7 @@ class HeldTensor(BaseModel):
     shape: list[int]
     nbytes: int
     sha256: str | None
+    received_sha256: str | None
     origin: Literal["checkpoint", "transfer", "uninitialised"]
     update: int | None
     loaded: bool

@@ -52,6 +52,8 @@ class CheckedLoader:
 
     def load(self, tensors: list[Received], update: int) -> None:
         for received in tensors:
+            if isinstance(received.announced.name, str):
+                self._store.arrive(received)
             if self._checkpoint_format:
                 self._load_checkpoint_tensor(received, update)
             else:

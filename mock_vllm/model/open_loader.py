@@ -17,6 +17,7 @@ class OpenLoader:
 
     def load(self, tensors: list[Received], update: int) -> None:
         for received in tensors:
+            self._store.arrive(received)
             self._store.put(received, update, loaded=True, live=False)
 
     def finish(self) -> None:

@@ -23,6 +23,7 @@ class Held:
     loaded: bool
     live: bool
     data: bytes | None = None
+    received_sha256: str | None = None
 
 
 class WeightStore:
@@ -31,12 +32,19 @@ class WeightStore:
     def __init__(self, checkpoint: Mapping[str, StoredTensor]) -> None:
         self._checkpoint = checkpoint
         self._held: dict[str, Held] = {}
+        self._arrived: dict[str, str | None] = {}
         self._lock = threading.Lock()
 
     def reset(self) -> None:
         """Put the served directory's weights back."""
         with self._lock:
             self._held.clear()
+            self._arrived.clear()
+
+    def arrive(self, received: Received) -> None:
+        """Note what came over the wire under a name, whatever the loader does with it."""
+        with self._lock:
+            self._arrived[received.announced.name] = received.sha256
 
     def put(self, received: Received, update: int, *, loaded: bool, live: bool) -> None:
         """Take a tensor that the loader took, or ignored by name (`loaded` false)."""
@@ -77,11 +85,11 @@ class WeightStore:
     def snapshot(self) -> dict[str, Held]:
         """Return everything by name, the served directory's tensors first; digests of those are computed now."""
         with self._lock:
-            held = dict(self._held)
+            held, arrived = dict(self._held), dict(self._arrived)
         for name, stored in self._checkpoint.items():
             if name not in held:
                 held[name] = self._from_checkpoint(stored)
-        return held
+        return {name: replace(entry, received_sha256=arrived.get(name)) for name, entry in held.items()}
 
     def read_bytes(self, name: str) -> bytes | None:
         """Return the raw bytes of a tensor, or None when they were not kept or the name is unknown."""

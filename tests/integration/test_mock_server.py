@@ -88,6 +88,7 @@ def test_a_sync_leaves_the_tensors_in_the_mock(server: MockServer) -> None:
         "shape": [4],
         "nbytes": 4,
         "sha256": hashlib.sha256(b"defg").hexdigest(),
+        "received_sha256": hashlib.sha256(b"defg").hexdigest(),
         "origin": "transfer",
         "update": 1,
         "loaded": True,

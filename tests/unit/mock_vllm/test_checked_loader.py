@@ -83,6 +83,8 @@ def test_a_layer_that_is_complete_takes_no_more_in_its_session() -> None:
     model.load("model.norm.weight", digest="first")
     model.load("model.norm.weight", digest="second")
     assert model.state("model.norm.weight")[1] == "first"
+    shown = model.store.snapshot()["model.norm.weight"]
+    assert (shown.sha256, shown.received_sha256) == ("first", "second")
     model.loader.finish()
     model.loader.begin(True)
     model.load("model.norm.weight", digest="third")
