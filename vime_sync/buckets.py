@@ -137,7 +137,7 @@ def _by_bytes(tensors: Sequence[TensorSource], bucket_bytes: int) -> list[list[T
     groups: list[list[TensorSource]] = []
     size = 0
     for tensor in tensors:
-        if not groups or (size + tensor.nbytes > bucket_bytes and size > 0):
+        if not groups or (size + tensor.nbytes > bucket_bytes and size and tensor.nbytes):
             groups.append([])
             size = 0
         groups[-1].append(tensor)

@@ -60,6 +60,7 @@ def form_group(client: EngineClient, listener: TcpPlaneListener, master_address:
     except BaseException:
         if group is not None:
             group.close()
-        client.abort()
+        if not call.done():
+            client.abort()
         raise
     return group
