@@ -34,11 +34,16 @@ def differences(expected: Sequence[Tensor], received: Sequence[dict[str, Receive
     return found
 
 
-def not_live(expected: Sequence[Tensor], received: Sequence[dict[str, ReceivedTensor]]) -> list[str]:
-    """One line for each expected tensor that a server marks as not yet in use."""
-    return [
-        f"worker {rank} does not use {tensor.name} yet"
-        for rank, held in enumerate(received)
-        for tensor in expected
-        if tensor.name in held and held[tensor.name].live is False
-    ]
+def not_in_use(expected: Sequence[Tensor], received: Sequence[dict[str, ReceivedTensor]]) -> list[str]:
+    """One line for each expected tensor that a server which tells shows as not held, or as not in use yet."""
+    found = []
+    for rank, held in enumerate(received):
+        for tensor in expected:
+            got = held.get(tensor.name)
+            if got is None:
+                continue
+            if got.held_sha256 not in (None, tensor.sha256):
+                found.append(f"worker {rank} received {tensor.name} but holds other bytes: {got.held_sha256}")
+            elif got.live is False:
+                found.append(f"worker {rank} does not use {tensor.name} yet")
+    return found

@@ -6,6 +6,7 @@ from collections import Counter
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from importlib import metadata
 
 import pytest
 
@@ -96,7 +97,15 @@ class Suite:
         provenance = {**self.truth.provenance, **dict(note.split("=", 1) for note in notes)}
         provenance["date"] = datetime.now(UTC).date().isoformat()
         provenance["data_plane"] = "TCP plane"
+        provenance["suite"] = f"{_suite_version()}, {len({**kept, **fresh})} cases"
         return str(save(Truth(self.release, "recorded", provenance, {**kept, **fresh})))
+
+
+def _suite_version() -> str:
+    try:
+        return metadata.version("vllm-weight-sync-conformance")
+    except metadata.PackageNotFoundError:
+        return "not installed"
 
 
 def _target(options: Options, stack: ExitStack) -> tuple[Target, str]:

@@ -150,6 +150,20 @@ CASES = [
     cast(32, "float64"),
     cast(33, "int8"),
     Case(
+        "FAILED-036",
+        "a wrong shape in a packed bucket is refused, and the session stays open",
+        (
+            INIT,
+            START,
+            Update((ignored("failed.first", "float32", 4), filled("model.norm.weight", "float32", 60)), packed=True),
+            START,
+            FINISH,
+        ),
+        "wrong-shape",
+        LOADER,
+        needs=CHECKED,
+    ),
+    Case(
         "FAILED-034",
         "a refused tensor in a packed bucket stops the ones after it in the bucket",
         session(

@@ -146,6 +146,15 @@ CASES = [
         needs=PLANE,
     ),
     Case(
+        "INIT-036",
+        "field types are not checked: a port as text reaches the rendezvous",
+        (Init(info={"master_port": Placeholder.PORT_AS_TEXT}, wording=False), INIT),
+        "init-fields",
+        JOIN,
+        needs=PLANE,
+        tags=ON_PLANE,
+    ),
+    Case(
         "INIT-033",
         "of two equal keys the last one counts",
         (post_raw(INIT_PATH, b'{"init_info": {"bogus": 1}, "init_info": null}'),),

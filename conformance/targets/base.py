@@ -18,12 +18,17 @@ class TargetError(RuntimeError):
 
 @dataclass(frozen=True)
 class ReceivedTensor:
-    """What a server says of a tensor it received. ``live`` is None where a server does not tell."""
+    """What a server says of the last tensor that it received under a name.
+
+    ``held_sha256`` (of what the model holds now, which may be an earlier tensor) and ``live`` (whether that is in use)
+    are None where a server does not tell.
+    """
 
     dtype: str
     shape: tuple[int, ...]
     nbytes: int
     sha256: str
+    held_sha256: str | None = None
     live: bool | None = None
 
 

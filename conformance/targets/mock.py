@@ -51,7 +51,7 @@ class MockTarget(HttpTarget):
     """A mock, with the routes of its own under ``/mock`` (docs/mock-routes.md)."""
 
     kind: Literal["mock", "real"] = "mock"
-    patience = 0.4
+    patience = 0.2
 
     def _mock(self, method: str, path: str) -> Any:
         reply = self.ask(method, path)
@@ -84,14 +84,19 @@ class MockTarget(HttpTarget):
         self._mock("POST", "/mock/reset")
 
     def received(self) -> list[dict[str, ReceivedTensor]]:
-        """What ``/mock/weights`` lists as transferred, per rank. Raises TargetError."""
+        """What ``/mock/weights`` lists as received, per rank. Raises TargetError."""
         return [
             {
                 name: ReceivedTensor(
-                    entry["dtype"], tuple(entry["shape"]), entry["nbytes"], str(entry["sha256"]), bool(entry["live"])
+                    entry["dtype"],
+                    tuple(entry["shape"]),
+                    entry["nbytes"],
+                    entry["received_sha256"],
+                    entry["sha256"],
+                    entry["live"],
                 )
                 for name, entry in rank["weights"].items()
-                if entry["origin"] == "transfer"
+                if entry["received_sha256"] is not None
             }
             for rank in self._mock("GET", "/mock/weights")["ranks"]
         ]

@@ -7,7 +7,7 @@ import hashlib
 import pytest
 
 from conformance.cases.common import filled
-from conformance.oracle import differences, not_live
+from conformance.oracle import differences, not_in_use
 from conformance.strided import columns
 from conformance.targets.base import ReceivedTensor
 from conformance.tensor import Tensor
@@ -64,9 +64,12 @@ def test_every_worker_is_asked() -> None:
     assert differences([SENT], held, exactly=True) == ["worker 1 did not receive a"]
 
 
-def test_what_is_not_in_use_yet() -> None:
-    assert not_live([SENT], [{"a": as_received(SENT, live=False)}]) == ["worker 0 does not use a yet"]
-    assert not_live([SENT], [{"a": as_received(SENT, live=True)}, {"a": as_received(SENT)}, {}]) == []
+def test_what_is_not_in_use() -> None:
+    assert not_in_use([SENT], [{"a": as_received(SENT, live=False)}]) == ["worker 0 does not use a yet"]
+    assert not_in_use([SENT], [{"a": as_received(SENT, live=True)}, {"a": as_received(SENT)}, {}]) == []
+    assert not_in_use([SENT], [{"a": as_received(SENT, held_sha256=SENT.sha256, live=True)}]) == []
+    dropped = as_received(SENT, held_sha256="00", live=True)
+    assert not_in_use([SENT], [{"a": dropped}]) == ["worker 0 received a but holds other bytes: 00"]
 
 
 def test_a_strided_view_is_what_torch_gathers() -> None:
