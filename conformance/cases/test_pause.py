@@ -90,4 +90,19 @@ CASES = [
         SOURCE,
         needs=MODEL,
     ),
+    Case(
+        "PAUSE-027",
+        "sleep at level 0 pauses with an empty answer, wake_up resumes with one",
+        (
+            bare_post("/sleep?level=0"),
+            IS_PAUSED,
+            Call("GET", "/is_sleeping"),
+            bare_post("/wake_up"),
+            IS_PAUSED,
+            Call("GET", "/is_sleeping"),
+        ),
+        "empty-answer",
+        "vllm.entrypoints.serve.sleep.api_router.sleep",
+        level="platform",
+    ),
 ]
