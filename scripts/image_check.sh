@@ -151,12 +151,12 @@ check_running() {
     mapfile -t command < <(configured Entrypoint; configured Cmd)
     mapfile -t health < <(configured Healthcheck.Test | sed 1d)
     ((${#health[@]} > 0)) || fail "the image has no health check"
-    ip netns exec "$mock_ns" timeout 60 "${run_in[@]}" "$mock" "${health[@]}" >/dev/null 2>&1 && fail "the health check passes while nothing runs"
+    ip netns exec "$mock_ns" timeout 60 "${run_in[@]}" "$visitor" "${health[@]}" >/dev/null 2>&1 && fail "the health check passes while nothing runs"
     ip netns exec "$mock_ns" timeout 600 "${run_in[@]}" "$mock" "${command[@]}" >"$work/mock.log" 2>&1 &
     serving=$!
     probe healthy "http://$mock_address:$port" 20 || { tail -n 20 "$work/mock.log" >&2; fail "'${command[*]}' is not healthy"; }
     probe version "http://$mock_address:$port" "$release"
-    ip netns exec "$mock_ns" timeout 60 "${run_in[@]}" "$mock" "${health[@]}" || status=$?
+    ip netns exec "$mock_ns" timeout 60 "${run_in[@]}" "$visitor" "${health[@]}" || status=$?
     ((status == 0)) || fail "the health check fails ($status) while the mock answers"
 }
 
@@ -205,6 +205,8 @@ make_base
 say "build"
 build
 mock=$("${buildah[@]}" from --name mock localhost/mock-vllm)
+# One container for each process at a time: buildah trips over its own mounts when two share one.
+visitor=$("${buildah[@]}" from --name visitor localhost/mock-vllm)
 trainer=$("${buildah[@]}" from --name trainer localhost/mock-vllm)
 say "image"
 check_image
