@@ -10,6 +10,7 @@ from mock_vllm.http.control_routes import control_routes
 from mock_vllm.http.errors import install_error_handlers
 from mock_vllm.http.inspection_routes import inspection_routes
 from mock_vllm.http.journaling import JournalingApp, Receive, Scope, Send
+from mock_vllm.http.sleep_routes import sleep_routes
 from mock_vllm.http.weight_routes import weight_routes
 from mock_vllm.settings import Settings
 
@@ -45,5 +46,6 @@ def _routes(engine: MockEngine) -> FastAPI:
     if engine.settings.dev_mode:
         app.include_router(weight_routes(engine))
         app.include_router(control_routes(engine))
+        app.include_router(sleep_routes(engine))
     app.include_router(inspection_routes(engine))
     return app

@@ -2,6 +2,7 @@
 
 ImitatedError                 the real server fails here in the same way
 ├── WorkerError               raised in a worker; reaches the caller through the executor
+├── BadValueError             a value that the API process could not convert (400)
 ├── EngineCallError           a utility call of the engine failed, with the wording of the release
 └── ApiProcessError           raised in the API process before the engine was asked
 SettingsError                 the mock was started with something it cannot do
@@ -20,6 +21,10 @@ class WorkerError(ImitatedError):
 
 class EngineCallError(ImitatedError):
     """A call into the engine failed; the text is what the client sees under `message` (500)."""
+
+
+class BadValueError(ImitatedError, ValueError):
+    """A ValueError that vLLM's API process does not catch itself (400 from its catch-all handler)."""
 
 
 class ApiProcessError(ImitatedError):

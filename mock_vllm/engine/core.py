@@ -15,6 +15,9 @@ from typing import Any
 from mock_vllm.engine.executor import Executor
 from mock_vllm.errors import EngineCallError, WorkerError
 
+PAUSE_MODES = ("abort", "wait", "keep")
+SLEEPING_TAGS = frozenset({"weights", "kv_cache"})
+
 _Job = tuple[str, Callable[[], Any], "concurrent.futures.Future[Any]"]
 
 
@@ -29,6 +32,7 @@ class EngineCore:
         self._build_executor = build_executor
         self.executor = build_executor()
         self.paused = False
+        self.sleeping: frozenset[str] = frozenset()
         self.busy: str | None = None
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._abandoning = threading.Event()
@@ -62,6 +66,18 @@ class EngineCore:
     def reset_prefix_cache(self) -> concurrent.futures.Future[Any]:
         """Drop cached prefixes, in turn. The mock caches none."""
         return self._submit("reset_prefix_cache", "reset_prefix_cache", lambda: True)
+
+    def sleep(self, level: int, mode: str) -> concurrent.futures.Future[Any]:
+        """Pause, and from level 1 on give up weights and KV cache. The mock keeps the weights it shows."""
+        return self._submit("sleep", "sleep", lambda: self._fall_asleep(level, mode))
+
+    def wake_up(self, tags: list[str] | None) -> concurrent.futures.Future[Any]:
+        """Take back what `tags` name, or everything; scheduling goes on in any case (up to 0.23)."""
+        return self._submit("wake_up", "wake_up", lambda: self._awake(tags))
+
+    def is_sleeping(self) -> concurrent.futures.Future[Any]:
+        """True while merely paused, too."""
+        return self._submit("is_sleeping", "is_sleeping", lambda: self.paused or bool(self.sleeping))
 
     def reset(self) -> concurrent.futures.Future[Any]:
         """Abandon what is under way and start over with fresh workers. Calls that were queued before end first."""
@@ -108,7 +124,19 @@ class EngineCore:
         self.executor.shutdown()
         self.executor = self._build_executor()
         self.paused = False
+        self.sleeping = frozenset()
         self._abandoning.clear()
+
+    def _fall_asleep(self, level: int, mode: str) -> None:
+        if mode not in PAUSE_MODES:
+            raise WorkerError(f"Invalid pause mode: {mode}")
+        self.paused = True
+        if level >= 1:
+            self.sleeping = SLEEPING_TAGS
+
+    def _awake(self, tags: list[str] | None) -> None:
+        self.sleeping = frozenset() if tags is None else self.sleeping - set(tags)
+        self.paused = False
 
     def _set_paused(self, paused: bool) -> None:
         self.paused = paused

@@ -99,6 +99,8 @@ class TcpReceiver:
             sock.close()
 
     def _connect(self, address: str, port: int, deadline: float) -> socket.socket:
+        if not isinstance(port, int):
+            raise PlaneError(f"the port must be a number, got {port!r}")
         while True:
             self._check_abandoned()
             left = deadline - time.monotonic()

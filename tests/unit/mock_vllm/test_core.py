@@ -100,3 +100,25 @@ def test_a_reset_ends_what_is_under_way_and_what_waits(core: EngineCore, made: l
     assert core.executor is cast("Any", made[1])
     assert core.is_paused().result(5) is False
     core.collective_rpc("anything").result(5)
+
+
+def test_sleeping_is_also_being_paused(core: EngineCore) -> None:
+    core.pause().result(5)
+    assert core.is_sleeping().result(5) is True
+    core.resume().result(5)
+    assert core.is_sleeping().result(5) is False
+
+
+def test_a_partial_wake_up_resumes(core: EngineCore) -> None:
+    core.sleep(1, "abort").result(5)
+    assert core.is_paused().result(5) is True
+    core.wake_up(["weights"]).result(5)
+    assert core.is_paused().result(5) is False
+    assert core.is_sleeping().result(5) is True
+    core.wake_up(None).result(5)
+    assert core.is_sleeping().result(5) is False
+
+
+def test_a_mode_that_is_none(core: EngineCore) -> None:
+    with pytest.raises(EngineCallError, match="Call to sleep method failed: Invalid pause mode: nap"):
+        core.sleep(1, "nap").result(5)
