@@ -2,6 +2,7 @@
 
 from conformance.case import Case
 from conformance.cases.common import (
+    CHECKED,
     DIGESTS,
     EMPTY_UPDATE,
     ENGINE_BASE,
@@ -116,11 +117,13 @@ CASES = [
     told(35, "a shape that is text", says(shapes=["2"]), source=RECEIVE),
     told(36, "a shape that is a number", Update((SMALL,), announce={"shapes": [2]}), source=RECEIVE),
     told(37, "a fraction as a dimension, packed", says(shapes=[[2.5]], packed=True), source=PACKED),
-    told(
-        38,
+    Case(
+        "UPDATE-038",
         "names as one text are taken letter by letter",
-        Update((SMALL,), announce={"names": "a"}),
-        source=RECEIVE,
+        session(Update((SMALL,), announce={"names": "a"})),
+        "update-fields",
+        RECEIVE,
+        needs=CHECKED,
     ),
     told(39, "packed as a text counts as true", Update((SMALL, OTHER), announce={"packed": "false"}, packed=True)),
     told(40, "packed 0 counts as false", Update((OTHER,), announce={"packed": 0})),

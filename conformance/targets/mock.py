@@ -47,6 +47,14 @@ def started_mock(release: str) -> Iterator[str]:
             yield str(server.url)
 
 
+@contextmanager
+def _read(path: str) -> Iterator[None]:
+    try:
+        yield
+    except (LookupError, TypeError, AttributeError) as error:
+        raise TargetError(f"{path} is not of the documented form: {type(error).__name__}: {error}") from error
+
+
 class MockTarget(HttpTarget):
     """A mock, with the routes of its own under ``/mock`` (docs/mock-routes.md)."""
 
@@ -64,9 +72,10 @@ class MockTarget(HttpTarget):
         """Receiver, whether a directory is served, whether it is the tiny model: asked once, after a reset."""
         self.reset()
         state = self._mock("GET", "/mock/state")
-        held = self._mock("GET", "/mock/weights")["ranks"][0]["weights"]
-        shapes = {name: tuple(entry["shape"]) for name, entry in held.items()}
-        return str(state["receiver"]), bool(state["model_checked"]), shapes == parameter_shapes()
+        weights = self._mock("GET", "/mock/weights")
+        with _read("/mock/state or /mock/weights"):
+            shapes = {name: tuple(entry["shape"]) for name, entry in weights["ranks"][0]["weights"].items()}
+            return str(state["receiver"]), bool(state["model_checked"]), shapes == parameter_shapes()
 
     def offers(self, need: Need) -> str | None:
         """None when the mock has what a case needs, else the reason. Raises TargetError."""
@@ -85,21 +94,23 @@ class MockTarget(HttpTarget):
 
     def received(self) -> list[dict[str, ReceivedTensor]]:
         """What ``/mock/weights`` lists as received, per rank. Raises TargetError."""
-        return [
-            {
-                name: ReceivedTensor(
-                    entry["dtype"],
-                    tuple(entry["shape"]),
-                    entry["nbytes"],
-                    entry["received_sha256"],
-                    entry["sha256"],
-                    entry["live"],
-                )
-                for name, entry in rank["weights"].items()
-                if entry["received_sha256"] is not None
-            }
-            for rank in self._mock("GET", "/mock/weights")["ranks"]
-        ]
+        answer = self._mock("GET", "/mock/weights")
+        with _read("/mock/weights"):
+            return [
+                {
+                    name: ReceivedTensor(
+                        entry["dtype"],
+                        tuple(entry["shape"]),
+                        entry["nbytes"],
+                        entry["received_sha256"],
+                        entry["sha256"],
+                        entry["live"],
+                    )
+                    for name, entry in rank["weights"].items()
+                    if entry["received_sha256"] is not None
+                }
+                for rank in answer["ranks"]
+            ]
 
     def group_is_made(self) -> None:
         """Nothing to remember: a reset leaves the group."""

@@ -105,7 +105,10 @@ class RealTarget(HttpTarget):
         reply = self.ask("POST", "/collective_rpc", {"method": "received_weights"})
         if reply.status != 200 or not isinstance(reply.body, dict):
             raise TargetError(f"received_weights answered {reply.status}: {reply.body}")
-        return [_tensors_of(worker) for worker in reply.body["results"]]
+        try:
+            return [_tensors_of(worker) for worker in reply.body["results"]]
+        except (LookupError, TypeError, ValueError) as error:
+            raise TargetError(f"received_weights answered something else: {type(error).__name__}: {error}") from error
 
 
 def _tensors_of(worker: Any) -> dict[str, ReceivedTensor]:
