@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import socket
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.support.arrays import Array, raw_file, safetensors_file
-from tests.support.raw_server import RawServer, answer
 from vime_sync import cli, commands, exit_codes
 from vime_sync.calls import Call
 from vime_sync.errors import (
@@ -40,46 +38,6 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, 
     code = cli.main(arguments)
     captured = capsys.readouterr()
     return code, captured.out, captured.err
-
-
-def test_a_dry_run_needs_no_server(capsys: pytest.CaptureFixture[str], checkpoint: str) -> None:
-    code, out, err = run(capsys, "push", checkpoint, "--dry-run", "--bucket-bytes", "1KiB")
-    assert (code, err) == (0, "")
-    lines = out.splitlines()
-    assert "3 tensors" in lines[0]
-    assert "3 buckets" in lines[0]
-    assert "nothing was sent" in lines[0]
-    assert lines[1].startswith("bucket 1: packed, 1 tensors, 3.9 KiB, 1 broadcasts, from w")
-    assert lines[3].startswith("bucket 3: plain, 1 tensors")
-
-
-def test_a_dry_run_as_json(capsys: pytest.CaptureFixture[str], checkpoint: str) -> None:
-    code, out, _ = run(capsys, "push", checkpoint, "--dry-run", "--json", "--no-packed")
-    found = json.loads(out)
-    assert code == 0
-    assert (found["schema"], found["tensors"], found["bytes"]) == ("vime-sync/plan/1", 3, 4007)
-    assert [(bucket["packed"], bucket["broadcast_bytes"]) for bucket in found["buckets"]] == [(False, [4, 4000, 3])]
-
-
-def test_a_dry_run_with_an_engine_asks_whether_it_is_there(capsys: pytest.CaptureFixture[str], checkpoint: str) -> None:
-    def version(sock: socket.socket, server: RawServer) -> None:
-        while server.receive(sock):
-            sock.sendall(answer(b'{"version":"0.22.1"}'))
-
-    with RawServer(version) as server:
-        code, out, _ = run(capsys, "push", checkpoint, "--dry-run", "--engine", server.url)
-        assert code == 0
-        assert f"for vLLM 0.22.1 ({server.url} answers)" in out
-        assert [request.split(b" ")[1] for request in server.requests] == [b"/version"]
-    code, _, err = run(capsys, "push", checkpoint, "--dry-run", "--engine", server.url)
-    assert code == exit_codes.TRANSPORT
-    assert err.startswith("vime-sync: error: ")
-
-
-def test_many_buckets_are_cut(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    path = safetensors_file(tmp_path / "x.safetensors", *[Array(f"t{index}") for index in range(50)])
-    _, out, _ = run(capsys, "push", str(path), "--dry-run", "--bucket-bytes", "1")
-    assert "… and 30 more buckets" in out
 
 
 @pytest.mark.parametrize(
@@ -249,11 +207,3 @@ def test_an_unexpected_error_is_one_line_too(
     assert err == "vime-sync: error: unexpected RuntimeError: see http://h/ there (--traceback shows where)\n"
     _, _, err = run(capsys, "push", checkpoint, "--engine", "http://e", "--traceback")
     assert "Traceback" in err
-
-
-def test_tensors_that_the_index_leaves_out_are_told(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    safetensors_file(tmp_path / "a.safetensors", Array("w"), Array("stray"))
-    (tmp_path / "model.safetensors.index.json").write_text('{"weight_map": {"w": "a.safetensors"}}')
-    _, out, err = run(capsys, "push", str(tmp_path), "--dry-run")
-    assert "stray" in err
-    assert "1 tensors" in out

@@ -1,4 +1,4 @@
-"""Whole pushes into a scripted engine: the order, and what a failure leaves behind."""
+"""Whole pushes into a scripted engine: the order, and what is refused before it begins."""
 
 from __future__ import annotations
 
@@ -8,17 +8,9 @@ from typing import Any
 import pytest
 
 from tests.support.arrays import Array, safetensors_file
-from tests.support.scripted_engine import ScriptedEngine, as_json, closed, refusal
-from vime_sync.calls import Call
+from tests.support.scripted_engine import ScriptedEngine, as_json
 from vime_sync.errors import (
-    ConnectionClosed,
-    DigestMismatch,
-    EarlyAnswer,
-    EngineError,
-    InvalidInfo,
     MissingFile,
-    NeverJoined,
-    OrderError,
     SettingError,
     SyncError,
     UnsupportedRelease,
@@ -155,137 +147,3 @@ def test_a_cache_that_was_not_emptied_is_a_warning() -> None:
     engine = engine_of("0.26.0")
     engine.handlers["/reset_prefix_cache"] = lambda _engine, _body: as_json({"success": False})
     assert "not emptied" in run(engine).warnings[0]
-
-
-ERROR = refusal("x")
-
-
-@pytest.mark.parametrize(
-    ("route", "answer", "kind", "state", "step"),
-    [
-        ("/version", ERROR, EngineError, "nothing was changed", None),
-        ("/pause", ERROR, EngineError, "left paused with the weights it had", "push again"),
-        ("/reset_prefix_cache", ERROR, EngineError, "left paused with the weights it had", "push again"),
-        ("/init_weight_transfer_engine", ERROR, EngineError, "left paused with the weights it had", "push again"),
-        (
-            "/init_weight_transfer_engine",
-            as_json({"message": "Weight transfer initialized"}),
-            NeverJoined,
-            "may still wait for the trainer",
-            "vime-sync status",
-        ),
-        ("/start_weight_update", ERROR, EngineError, "left paused with the weights it had", "push again"),
-        (
-            "/start_weight_update",
-            refusal("start_weight_update called while a weight update is already active."),
-            OrderError,
-            "a session that this push did not open",
-            "POST /finish_weight_update",
-        ),
-        ("/update_weights", ERROR, EngineError, "may mix old and new weights", "push again"),
-        ("/update_weights", refusal("Missing", 400), InvalidInfo, "may mix old and new weights", "push again"),
-        ("/finish_weight_update", ERROR, EngineError, "not known", "vime-sync status"),
-        ("/mock/weights", ERROR, SyncError, "", ""),
-        ("/resume", ERROR, EngineError, "live and whole", "POST /resume"),
-    ],
-)
-def test_a_failure_leaves_the_engine_paused_and_says_what_it_left(
-    route: str, answer: Response, kind: type[SyncError], state: str, step: str | None
-) -> None:
-    engine = failing(route, answer)
-    if route == "/mock/weights":
-        # Without the mock's header this is a real server, which merely lacks the route.
-        assert run(engine).verified is None
-        return
-    with pytest.raises(kind) as caught:
-        run(engine)
-    assert state in (caught.value.state or "")
-    assert (step or "") in (caught.value.next_step or "")
-    assert "\n" not in caught.value.line()
-    assert engine.routes.count("/resume") == (1 if route == "/resume" else 0)
-
-
-def test_a_lost_engine_leaves_nothing_known() -> None:
-    engine = ScriptedEngine()
-
-    def dying(_engine: ScriptedEngine, _body: object) -> Response:
-        raise closed(Call("/update_weights", "http://engine", "update", 0))
-
-    engine.handlers["/update_weights"] = dying
-    with pytest.raises(ConnectionClosed) as caught:
-        run(engine)
-    assert "not known" in (caught.value.state or "")
-    assert "/finish_weight_update" not in engine.routes
-    assert "/resume" not in engine.routes
-
-
-def test_several_workers_after_a_refusal_need_a_restart() -> None:
-    engine = ScriptedEngine(world_size=2)
-    engine.handlers["/update_weights"] = lambda _engine, _body: ERROR
-    with pytest.raises(EngineError) as caught:
-        run(engine)
-    assert "restart" in (caught.value.next_step or "")
-    assert engine.routes[-1] == "/update_weights"
-
-
-def test_one_flipped_bit_is_found_and_named_and_nothing_resumed() -> None:
-    engine = ScriptedEngine()
-
-    def flipping(engine: ScriptedEngine, body: dict[str, Any]) -> Response:
-        engine.receive(body["update_info"])
-        if "odd" in engine.held:
-            engine.held["odd"]["sha256"] = "0" + engine.held["odd"]["sha256"][1:].replace("a", "b")
-        return as_json({"message": "Weights updated"})
-
-    engine.handlers["/update_weights"] = flipping
-    with pytest.raises(DigestMismatch, match="rank 0: odd") as caught:
-        run(engine)
-    assert caught.value.names == ("odd",)
-    assert "not those sent" in (caught.value.state or "")
-    assert "/resume" not in engine.routes
-
-
-def test_an_engine_that_announces_success_without_receiving_is_found_out() -> None:
-    # Whether its answer or the last byte comes first is chance; either way it does not pass for success.
-    engine = failing("/update_weights", as_json({"message": "Weights updated"}))
-    with pytest.raises((EarlyAnswer, DigestMismatch)):
-        run(engine)
-    assert "/resume" not in engine.routes
-
-
-def test_an_engine_that_drops_what_it_received_is_found_out() -> None:
-    engine = ScriptedEngine()
-
-    def dropping(engine: ScriptedEngine, body: dict[str, Any]) -> Response:
-        engine.receive(body["update_info"])
-        engine.held.clear()
-        return as_json({"message": "Weights updated"})
-
-    engine.handlers["/update_weights"] = dropping
-    with pytest.raises(DigestMismatch, match="missing") as caught:
-        run(engine)
-    assert caught.value.names == ("odd", "scalar", "weight", "wide")
-
-
-def test_an_interruption_closes_the_session_and_keeps_a_note() -> None:
-    class Interrupting:
-        def begin(self, nbytes: int, buckets: int) -> None:
-            assert (nbytes, buckets) == (55, 2)
-
-        def bucket(self, index: int) -> None:
-            if index == 1:
-                raise KeyboardInterrupt
-
-        def advance(self, nbytes: int) -> None:
-            assert nbytes > 0
-
-        def end(self) -> None:
-            ended.append(True)
-
-    ended: list[bool] = []
-    engine = ScriptedEngine()
-    with pytest.raises(KeyboardInterrupt) as caught:
-        run(engine, progress=Interrupting())
-    assert engine.routes[-1] == "/finish_weight_update"
-    assert any("may mix" in note for note in caught.value.__notes__)
-    assert ended == [True]
