@@ -29,7 +29,7 @@ class FakeTarget:
     lacks: dict[str, str] = field(default_factory=dict)
     trouble: str | None = None
     base_url: str = "http://127.0.0.1:9"
-    address: Address = Address("127.0.0.1", 9, "")
+    address: Address = field(default_factory=lambda: Address("127.0.0.1", 9, ""))
     deadline_seconds: float = 1.0
     patience: float = 0.1
     trainer_address: str = "127.0.0.1"
