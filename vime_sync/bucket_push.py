@@ -35,6 +35,8 @@ def push_bucket(
     then, since a receiver may hold a frame that the engine refused.
     """
     try:
+        if group.closed:
+            raise Abandoned("the group is closed and cannot be used again")
         _Exchange(session, group, bucket).run(on_bytes, on_tensor)
     except BaseException as error:
         group.close()
@@ -61,16 +63,21 @@ class _Exchange:
         try:
             self._sent.wait(until(self._deadline) + self._timeouts.grace)
             self._broadcast(on_bytes, on_tensor)
+            self._group.watch(self._deadline, self._call.done)
             self._call.result()
         except Abandoned:
             raise self._answered_too_soon() from None
         except PeerGone as gone:
             # The engine knows better why its worker left, unless it went with it.
-            if ended(self._call, self._timeouts.grace) and (error := self._call.exception()) is not None:
+            if not ended(self._call, self._timeouts.grace):
+                self._give_up()
+                raise
+            error = self._call.exception()
+            if error is not None:
                 error.add_note(str(gone))
                 raise error from gone
-            self._give_up()
-            raise
+            if self._handed < self._bucket.nbytes:
+                raise
         except BaseException:
             # The receivers see the end of the group, and the engine answers; unless it answered already.
             self._group.close()

@@ -35,9 +35,8 @@ class RoundOptions:
 class PushRound:
     """One round on one engine: `probe`, then `run`; `explain` on any failure of either."""
 
-    def __init__(self, client: EngineClient, options: RoundOptions, progress: Progress) -> None:
+    def __init__(self, client: EngineClient, progress: Progress) -> None:
         self._client = client
-        self._options = options
         self._progress = progress
         self._paused = False
         self._init_sent = False
@@ -61,9 +60,9 @@ class PushRound:
             self.world_size = client.world_size()
         return version
 
-    def run(self, buckets: Sequence[Bucket]) -> Verification:
+    def run(self, buckets: Sequence[Bucket], options: RoundOptions) -> Verification:
         """Sends the buckets and makes them live. Raises SyncError."""
-        client, options = self._client, self._options
+        client = self._client
         with contextlib.ExitStack() as stack:
             # Listening changes nothing and may fail, so it comes before the pause.
             listener = TcpPlaneListener(self.world_size + 1, options.bind_address, options.master_port)

@@ -60,23 +60,10 @@ def push(
     address = parse_engine_url(engine_url)
     progress = progress or Silent()
     client = EngineClient(engine_url, timeouts, transport, release=assumed)
+    if master_address is not None:
+        check_master_address(master_address, address.host)
     with contextlib.closing(client), tensors_of(source) as tensors:
-        master = master_address
-        if master is None:
-            master = local_address_towards(address.host, address.port)
-        check_master_address(master, address.host)
-        round_ = PushRound(
-            client,
-            RoundOptions(
-                pause_mode=pause_mode,
-                resume=resume,
-                verify=verify,
-                master_address=master,
-                master_port=master_port,
-                bind_address=master if bind_address is None else bind_address,
-            ),
-            progress,
-        )
+        round_ = PushRound(client, progress)
         try:
             version = round_.probe()
             buckets = plan(
@@ -86,7 +73,17 @@ def push(
                 bucket_bytes=bucket_bytes,
                 packed_buffer_bytes=packed_buffer_bytes,
             )
-            verification = round_.run(buckets)
+            # Not before the engine has answered: a name that leads nowhere is the engine's fault, not the address's.
+            master = master_address or local_address_towards(address.host, address.port)
+            options = RoundOptions(
+                pause_mode=pause_mode,
+                resume=resume,
+                verify=verify,
+                master_address=master,
+                master_port=master_port,
+                bind_address=master if bind_address is None else bind_address,
+            )
+            verification = round_.run(buckets, options)
         except BaseException as error:
             round_.explain(error)
             raise

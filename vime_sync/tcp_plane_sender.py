@@ -166,6 +166,22 @@ class TcpPlaneSender:
             self.close()
             raise
 
+    def watch(self, deadline: float, stop: Callable[[], bool]) -> None:
+        """Watches the receivers, between two broadcasts, until `stop` says so after a `wake`, or the deadline.
+
+        Raises PeerGone; the group is closed then.
+        """
+        try:
+            while not stop() and (remaining := deadline - time.monotonic()) > 0:
+                for key, _ in self._selector.select(remaining):
+                    if key.data is None:
+                        self._wake.drain()
+                    else:
+                        key.data.listen()
+        except BaseException:
+            self.close()
+            raise
+
     def abandon(self, reason: str) -> None:
         """Leaves between two frames, telling the receivers why, as far as their sockets take it at once."""
         if self._closed:

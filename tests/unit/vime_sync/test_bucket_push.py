@@ -4,65 +4,29 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
 
 import pytest
 
 from tests.support.arrays import Array
-from tests.support.scripted_engine import Handler, ScriptedEngine, as_json, closed, refusal
-from vime_sync.bucket_push import push_bucket
-from vime_sync.buckets import plan
+from tests.support.pushing import UPDATE, Pushing
+from tests.support.scripted_engine import ScriptedEngine, as_json, closed, refusal
 from vime_sync.calls import Call
-from vime_sync.engine import EngineClient
 from vime_sync.errors import (
+    Abandoned,
     CallTimeout,
-    ConnectionClosed,
     EarlyAnswer,
     EngineError,
     Mismatch,
-    PeerGone,
     Stalled,
-    SyncError,
 )
-from vime_sync.releases import release_of
-from vime_sync.rendezvous import form_group
-from vime_sync.session import SessionState, WeightUpdateSession
-from vime_sync.tcp_plane_listener import TcpPlaneListener
-from vime_sync.tcp_plane_sender import TcpPlaneSender
-from vime_sync.timeouts import Timeouts
+from vime_sync.session import SessionState
 from vime_sync.transport import Response
 
 pytestmark = pytest.mark.unit
 
-UPDATE = "/update_weights"
 LARGE = [Array("large", "uint8", (64 << 20,)), Array("tail", "uint8", (5,))]
 SMALL = [Array("a", seed=1), Array("b", "bfloat16", (3,), seed=2)]
 UPDATED = as_json({"message": "Weights updated"})
-
-
-class Pushing:
-    """A session and a group on a scripted engine, ready for one bucket."""
-
-    def __init__(self, handler: Handler | None = None, *, total: float = 20.0, world_size: int = 1) -> None:
-        self.engine = ScriptedEngine(world_size=world_size)
-        self.client = EngineClient("http://unused", Timeouts(total=total, grace=0.5), self.engine)
-        listener = TcpPlaneListener(world_size + 1, "127.0.0.1")
-        self.group: TcpPlaneSender = form_group(self.client, listener, "127.0.0.1")
-        self.session = WeightUpdateSession(self.client, world_size=world_size)
-        self.session.start()
-        if handler is not None:
-            self.engine.handlers[UPDATE] = handler
-
-    def push(
-        self, tensors: list[Array], *, packed: bool = False, on_bytes: Callable[[int], None] | None = None
-    ) -> None:
-        (bucket,) = plan(tensors, release_of("0.21.0"), packed=packed)
-        try:
-            push_bucket(self.session, self.group, bucket, on_bytes=on_bytes or (lambda _: None))
-        finally:
-            self.group_was_closed = self.group.closed
-            self.group.close()
-            self.engine.leave()
 
 
 @pytest.mark.parametrize("packed", [True, False])
@@ -161,41 +125,12 @@ def test_everything_handed_over_and_no_answer_is_a_timeout_of_the_call() -> None
     assert pushing.group_was_closed
 
 
-def test_a_dying_engine_is_the_connection_s_end_and_mentions_the_plane() -> None:
-    def dying(engine: ScriptedEngine, _body: object) -> Response:
-        engine.receivers[0].exactly(1 << 20)
-        engine.leave()
-        raise closed(Call(UPDATE, "e", "update", 0))
-
-    with pytest.raises(ConnectionClosed):
-        Pushing(dying).push(LARGE)
-
-
-def test_a_worker_that_leaves_is_explained_by_its_engine() -> None:
-    def aborting(engine: ScriptedEngine, _body: object) -> Response:
-        engine.receivers[0].exactly(17)
-        engine.receivers[0].abort("expected 1 byte")
-        engine.receivers[0].sock.settimeout(5.0)
-        with pytest.raises(EOFError):
-            engine.receivers[0].exactly(1 << 30)
-        return refusal("mismatch")
-
-    with pytest.raises(EngineError, match="mismatch") as caught:
-        Pushing(aborting).push(LARGE)
-    assert any("expected 1 byte" in note for note in caught.value.__notes__)
-
-
-def test_a_worker_that_leaves_while_its_engine_stays_silent() -> None:
-    def silent(engine: ScriptedEngine, _body: object) -> Response:
-        engine.receivers[0].exactly(17)
-        engine.leave()
-        assert engine.aborted.wait(10.0)
-        raise closed(Call(UPDATE, "e", "update", 0))
-
-    pushing = Pushing(silent)
-    with pytest.raises(PeerGone, match="bucket 1: rank 1 left"):
-        pushing.push(LARGE)
-    assert pushing.engine.aborted.is_set()
+def test_a_closed_group_is_refused_before_anything_is_announced() -> None:
+    pushing = Pushing()
+    pushing.group.close()
+    with pytest.raises(Abandoned, match="bucket 1: the group is closed"):
+        pushing.push(SMALL)
+    assert UPDATE not in pushing.engine.routes
 
 
 def test_a_source_that_yields_other_bytes_stops_before_they_are_sent() -> None:
@@ -228,8 +163,3 @@ def test_an_interruption_lets_the_engine_answer_and_comes_through() -> None:
         pushing.push(LARGE, on_bytes=interrupt)
     assert answered.is_set()
     assert pushing.session.state is SessionState.FAILED
-
-
-def test_every_transfer_error_is_one_of_ours() -> None:
-    for kind in (EarlyAnswer, Stalled, PeerGone, Mismatch):
-        assert issubclass(kind, SyncError)
