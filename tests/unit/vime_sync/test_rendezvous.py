@@ -40,7 +40,12 @@ def test_the_engine_is_told_where_to_meet() -> None:
 
 def test_a_refusal_ends_the_accept_at_once() -> None:
     engine = ScriptedEngine()
-    engine.handlers[INIT] = lambda _engine, _body: refusal("no weights today")
+
+    def refusing(_engine: ScriptedEngine, _body: object) -> Response:
+        time.sleep(0.2)  # the accept is to be waiting by then
+        return refusal("no weights today")
+
+    engine.handlers[INIT] = refusing
     began = time.monotonic()
     with pytest.raises(EngineError, match="no weights today"):
         form(engine)

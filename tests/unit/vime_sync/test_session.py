@@ -144,6 +144,16 @@ def test_with_several_workers_a_failure_behind_the_http_layer_ends_the_conversat
     assert engine.routes[2:] == after
 
 
+def test_with_several_workers_a_refused_start_may_be_the_answer_to_an_older_call() -> None:
+    for world_size, state in ((1, SessionState.NOT_OPENED), (2, SessionState.OUT_OF_STEP)):
+        engine = ScriptedEngine()
+        engine.handlers["/start_weight_update"] = lambda _engine, _body: refusal("x")
+        one = session(engine, world_size)
+        with pytest.raises(EngineError):
+            one.start()
+        assert one.state is state
+
+
 def test_a_failing_finish_is_raised_and_the_state_unknown() -> None:
     engine = ScriptedEngine()
     engine.handlers["/finish_weight_update"] = lambda _engine, _body: refusal("late")

@@ -39,6 +39,21 @@ def drip_header(sock: socket.socket, server: RawServer) -> None:
         sock.sendall(b"x")
 
 
+def drip_header_after_the_length(sock: socket.socket, server: RawServer) -> None:
+    # Once the socket is shut, this looks like a whole answer: status, length, and a head that ends with the stream.
+    server.receive(sock)
+    sock.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nX-Drip: ")
+    while not server.stopping.wait(0.05):
+        sock.sendall(b"x")
+
+
+def drip_on_a_kept_connection(sock: socket.socket, server: RawServer) -> None:
+    if len(server.requests) == 0:
+        server.receive(sock)
+        sock.sendall(OK)
+    drip_header(sock, server)
+
+
 def drip_body(sock: socket.socket, server: RawServer) -> None:
     server.receive(sock)
     sock.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")
@@ -51,7 +66,7 @@ def silent(sock: socket.socket, server: RawServer) -> None:
     server.stopping.wait(20)
 
 
-@pytest.mark.parametrize("script", [drip_header, drip_body, silent])
+@pytest.mark.parametrize("script", [drip_header, drip_header_after_the_length, drip_body, silent])
 def test_the_total_deadline_holds_whatever_the_server_does(script: object) -> None:
     with RawServer(script) as server:  # type: ignore[arg-type]
         began = time.monotonic()
@@ -59,6 +74,18 @@ def test_the_total_deadline_holds_whatever_the_server_does(script: object) -> No
             post(server, timeouts(total=0.4))
         assert 0.3 < time.monotonic() - began < 3.0
         assert caught.value.seconds == 0.4
+
+
+def test_the_total_deadline_holds_on_a_connection_that_was_kept() -> None:
+    with RawServer(drip_on_a_kept_connection) as server:
+        transport = HttpTransport(server.url, timeouts(total=0.4))
+        transport.request(UPDATE, "POST", body=b"{}")
+        began = time.monotonic()
+        with pytest.raises(CallTimeout):
+            transport.request(UPDATE, "POST", body=b"{}")
+        assert time.monotonic() - began < 3.0
+        assert server.connections == 1
+        transport.close()
 
 
 def test_the_total_deadline_holds_while_the_request_is_sent() -> None:
