@@ -46,7 +46,7 @@ format: $(VENV)/.dev ## let ruff format and fix what it can
 bench: $(VENV)/.dev ## the figures: ratios measured side by side in one run
 	$(BIN)/python -m tests.bench
 
-image-check: $(VENV)/.dev ## build the container for real and check the compose file (needs root; outside CI)
+image-check: ## build the container for real and check the compose file (needs root; outside CI)
 	scripts/image_check.sh
 
 clean: ## remove the environment and every cache

@@ -7,6 +7,7 @@ Follows vLLM 0.21.0: `vllm.model_executor.models.utils.AutoWeightsLoader`, `…m
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 from mock_vllm.engine.digests import Received
 from mock_vllm.errors import WorkerError
@@ -62,7 +63,7 @@ class CheckedLoader:
     def finish(self) -> None:
         if self._checkpoint_format:
             for layer in self._layout.layers.values():
-                if layer.arrived and not layer.complete:
+                if 0 < layer.arrived < layer.total and not layer.complete:
                     self._place(layer)
         self._store.publish()
 
@@ -80,21 +81,35 @@ class CheckedLoader:
         layer = self._layout.layer_of(name)
         if layer.complete:
             return
-        check_shape(name, received.announced.shape, self._shapes[name])
+        try:
+            check_shape(name, received.announced.shape, self._shapes[name])
+        except WorkerError as error:
+            layer.misfit = layer.misfit if layer.misfit is not None else str(error)
+            raise
         self._store.put(received, update, loaded=True, live=False)
+        layer.loaded.add(name)
         layer.arrived += math.prod(self._shapes[name])
         if layer.arrived >= layer.total:
-            layer.complete = True
             self._place(layer)
 
     def _place(self, layer: Layer) -> None:
-        """Put a layer in place with what has come; what has not holds uninitialised memory in vLLM."""
-        held = self._store.pending()
-        for name in layer.names:
-            if name in held:
-                self._store.publish([name])
-            else:
-                self._store.put_uninitialised(name)
+        """Put a layer in place with what has come; what has not holds uninitialised memory in vLLM.
+
+        Raises:
+            WorkerError: the buffer holds a tensor that does not fit. The layer stays as it is then: a finish fails in
+                the same way, unless all its elements had come (then it is left on uninitialised memory).
+        """
+        if layer.misfit is not None:
+            if layer.arrived >= layer.total:
+                self._mark_uninitialised(layer.names)
+            raise WorkerError(layer.misfit)
+        layer.complete = True
+        self._store.publish(layer.loaded)
+        self._mark_uninitialised(name for name in layer.names if name not in layer.loaded)
+
+    def _mark_uninitialised(self, names: Iterable[str]) -> None:
+        for name in names:
+            self._store.put_uninitialised(name)
 
     def _copy_kernel_tensor(self, received: Received, update: int) -> None:
         announced = received.announced

@@ -46,12 +46,17 @@ class Layer:
         total: elements of all its tensors.
         arrived: elements that came in this session; the loader counts and does not look which.
         complete: all elements came, so the layer was put in place and takes no more in this session.
+        loaded: names that were buffered in this session and fit.
+        misfit: what the loader said to a tensor of this session that does not fit. It stays in the buffer, which is
+            replayed when the layer is put in place, and fails there once more.
     """
 
     names: list[str] = field(default_factory=list)
     total: int = 0
     arrived: int = 0
     complete: bool = False
+    loaded: set[str] = field(default_factory=set)
+    misfit: str | None = None
 
 
 class Layout:
@@ -76,3 +81,5 @@ class Layout:
         for layer in self.layers.values():
             layer.arrived = 0
             layer.complete = False
+            layer.loaded = set()
+            layer.misfit = None

@@ -77,11 +77,6 @@ class WeightStore:
                 held = self._held[name]
                 self._held[name] = replace(held, live=held.live or held.loaded)
 
-    def pending(self) -> set[str]:
-        """Return the names that arrived and are not live yet."""
-        with self._lock:
-            return {name for name, held in self._held.items() if not held.live}
-
     def snapshot(self) -> dict[str, Held]:
         """Return everything by name, the served directory's tensors first; digests of those are computed now."""
         with self._lock:

@@ -108,6 +108,34 @@ def test_elements_are_counted_without_looking_which() -> None:
     assert model.state(V) == ("uninitialised", None, False, True)
 
 
+def test_a_misfit_alone_in_its_layer_is_forgotten_at_the_finish() -> None:
+    model = Model()
+    assert refusal(model, "model.norm.weight", (32,)).startswith("Attempted to load weight")
+    model.loader.finish()
+    assert "model.norm.weight" not in model.store._held
+
+
+def test_a_misfit_beside_a_good_part_makes_every_finish_fail() -> None:
+    model = Model()
+    model.load(Q)
+    text = refusal(model, K, (63, 64))
+    assert text == "start (0) + length (64) exceeds dimension size (63)."
+    for _ in range(2):
+        with pytest.raises(WorkerError) as caught:
+            model.loader.finish()
+        assert str(caught.value) == text
+    model.loader.begin(True)
+    model.loader.finish()
+
+
+def test_a_layer_that_becomes_full_after_a_misfit_fails_with_the_old_text() -> None:
+    model = Model()
+    text = refusal(model, "model.norm.weight", (32,))
+    assert refusal(model, "model.norm.weight", (64,)) == text
+    model.loader.finish()
+    assert model.state("model.norm.weight")[0] == "uninitialised"
+
+
 @pytest.mark.parametrize("name", ["model.nope", "model.layers.0.nope.weight", "model", "model.rotary_emb.inv_freq"])
 def test_an_unknown_name_inside_the_model_is_ignored(name: str) -> None:
     model = Model()
