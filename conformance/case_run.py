@@ -7,8 +7,8 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from conformance.http_driver import Answer, Connection, NoAnswerError, StaleConnectionError
-from conformance.normalise import normalise, normalise_text, without_plane_message
+from conformance.http_driver import Address, Answer, Connection, NoAnswerError, StaleConnectionError
+from conformance.normalise import normalise, normalise_text, without_endpoint, without_plane_message
 from conformance.oracle import differences, not_in_use
 from conformance.request_data import broadcasts_of, call_of, resolve
 from conformance.steps import (
@@ -153,7 +153,7 @@ class CaseRun:
             answer = connection.read(self._trainer.deadline(), head=isinstance(step, Call) and step.method == "HEAD")
         except NoAnswerError as error:
             raise StepFailedError(str(error)) from error
-        outcome = outcome_of(answer, wording)
+        outcome = outcome_of(answer, wording, self._target.address)
         seconds = EXPECTED_CLOSE_SECONDS if self._closes.get(number) else self._close_seconds
         outcome["closed"] = connection.closed_within(seconds)
         self._last[connection] = outcome
@@ -173,15 +173,18 @@ class CaseRun:
         return {"received": found} if found else dict(AS_EXPECTED)
 
 
-def outcome_of(answer: Answer, wording: bool) -> Outcome:
-    """A response as it stands in a truth file, but for ``closed``: volatile parts named, JSON parsed, else text."""
+def outcome_of(answer: Answer, wording: bool, address: Address) -> Outcome:
+    """A response as it stands in a truth file, but for ``closed``: volatile parts named, JSON parsed, else text.
+
+    ``address`` is where the server was asked, which its answers may repeat.
+    """
     content_type = answer.headers.get("content-type")
     outcome: Outcome = {"status": answer.status, "content_type": content_type}
     if "allow" in answer.headers:
         outcome["allow"] = answer.headers["allow"]
     if "location" in answer.headers:
-        outcome["location"] = normalise_text(answer.headers["location"])
-    text = answer.body.decode("utf-8", errors="replace")
+        outcome["location"] = normalise_text(without_endpoint(answer.headers["location"], address.host, address.port))
+    text = without_endpoint(answer.body.decode("utf-8", errors="replace"), address.host, address.port)
     try:
         body = json.loads(text) if content_type and "json" in content_type else text
     except ValueError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from conformance.case import Case, Level
 from conformance.case_run import Outcome
@@ -12,11 +13,12 @@ from conformance.execution import StepAnswer, invariant
 from conformance.normalise import normalise
 from conformance.truth import Recorded
 
-_WRAPPERS = (
-    re.compile(r"\ACall to \w+ method failed: (.*)\Z", re.DOTALL),
-    re.compile(
-        r"\AWorker failed with error '(.*)', please check the stack trace above for the root cause\Z", re.DOTALL
-    ),
+Kind = Literal["contract", "wording", "platform", "bytes"]
+
+_WORKER_WRAPPER = re.compile(
+    r"\A(Call to \w+ method failed: )Worker failed with error '(.*)', "
+    r"please check the stack trace above for the root cause\Z",
+    re.DOTALL,
 )
 _EXACT_KEYS = frozenset({"type", "object", "status", "version"})
 """Texts that a client may branch on: they belong to the contract, every other text is wording."""
@@ -33,14 +35,20 @@ class Difference:
     expected: object
     actual: object
 
+    @property
+    def kind(self) -> Kind:
+        """What differs: ``bytes`` where tensors did not arrive as they were sent, else the level."""
+        return "bytes" if self.where == "invariant" and "received" in _keys(self.actual) else self.level
+
+
+def _keys(value: object) -> frozenset[object]:
+    return frozenset(value) if isinstance(value, dict) else frozenset()
+
 
 def inner_message(text: str) -> str:
-    """An engine error without the executor's wrapper, which differs between one process and several."""
-    for wrapper in _WRAPPERS:
-        match = wrapper.match(text)
-        if match:
-            text = match.group(1)
-    return text
+    """An engine error as one process words it: several put another wrapper around the worker's text."""
+    match = _WORKER_WRAPPER.match(text)
+    return text if match is None else match.group(1) + match.group(2)
 
 
 def _json_differences(
@@ -92,6 +100,8 @@ def compare(case: Case, truth: Recorded | None, answers: Sequence[StepAnswer]) -
     found = broken_invariants(case, answers)
     if truth is None:
         return [*found, Difference(0, "", "contract", "truth", "a recorded answer", "the case is not recorded")]
+    if truth.sentence != case.sentence:
+        found.append(Difference(0, "", "contract", "sentence", truth.sentence, "changed since recorded"))
     seen = {difference.number for difference in found}
     for index, (step, expected) in enumerate(truth.steps):
         if index >= len(answers):

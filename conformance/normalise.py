@@ -45,6 +45,12 @@ def normalise_text(text: str) -> str:
     return _PRINTED_SET.sub(_sorted_set, text)
 
 
+def without_endpoint(text: str, host: str, port: int) -> str:
+    """``text`` with the server's own endpoint named, as the suite addresses it: ``host:port``, IPv6 in brackets."""
+    shown = f"[{host}]" if ":" in host else host
+    return re.sub(rf"(?<![\w.-]){re.escape(shown)}:{port}(?!\d)", "<host>:<port>", text)
+
+
 def normalise(value: object, key: str = "") -> object:
     """A JSON value with its volatile spans named; ``key`` is the name under which an object holds it.
 

@@ -8,7 +8,7 @@ from conformance.case import Case, Level
 from conformance.case_run import Outcome
 from conformance.compare import compare, inner_message, outcome_differences, report
 from conformance.execution import StepAnswer
-from conformance.steps import Call, Healthy
+from conformance.steps import Call, Healthy, ReceivedEqualsSent
 from conformance.truth import Recorded
 
 pytestmark = pytest.mark.unit
@@ -31,15 +31,21 @@ def levels(expected: Outcome, actual: Outcome) -> set[tuple[str, Level]]:
 
 def test_the_executors_wrapper_is_no_difference() -> None:
     wrapped = f"{PREFIX}Worker failed with error '{INNER}'{SUFFIX}"
-    assert inner_message(wrapped) == inner_message(PREFIX + INNER) == INNER
+    assert inner_message(wrapped) == inner_message(PREFIX + INNER) == PREFIX + INNER
     assert levels(error(wrapped), error(PREFIX + INNER)) == set()
-    assert levels(error(wrapped), error(INNER)) == set()
+
+
+@pytest.mark.parametrize("word", ["collective_rpc", "Worker", "failed", "root", "stack"])
+def test_a_changed_word_of_the_wrapper_is_a_difference(word: str) -> None:
+    wrapped = f"{PREFIX}Worker failed with error '{INNER}'{SUFFIX}"
+    assert levels(error(wrapped), error(wrapped.replace(word, "other"))) == {("body.error.message", "wording")}
+    assert levels(error(wrapped), error(INNER)) == {("body.error.message", "wording")}
 
 
 def test_an_inner_text_may_hold_quotes_and_lines() -> None:
     text = "module 'torch' has no attribute 'float33'\nsecond line"
-    assert inner_message(f"{PREFIX}Worker failed with error '{text}'{SUFFIX}") == text
-    assert inner_message(f"{PREFIX}Worker failed with error ''{SUFFIX}") == ""
+    assert inner_message(f"{PREFIX}Worker failed with error '{text}'{SUFFIX}") == PREFIX + text
+    assert inner_message(f"{PREFIX}Worker failed with error ''{SUFFIX}") == PREFIX
 
 
 def test_a_changed_message_is_wording() -> None:
@@ -98,6 +104,25 @@ def test_a_differing_step_is_shown_with_its_request() -> None:
 def test_a_case_without_truth_is_a_difference_by_name() -> None:
     found = compare(case(CALL), None, [StepAnswer(1, TEXT, {"status": 200})])
     assert [(item.level, item.actual) for item in found] == [("contract", "the case is not recorded")]
+
+
+def test_a_changed_sentence_is_a_difference() -> None:
+    truth = Recorded("another sentence", ((TEXT, {"status": 200}),))
+    found = compare(case(CALL), truth, [StepAnswer(1, TEXT, {"status": 200})])
+    assert [(item.where, item.expected) for item in found] == [("sentence", "another sentence")]
+
+
+def test_the_kind_of_a_difference() -> None:
+    text = "received equals sent"
+    truth = Recorded("a sentence", ((text, {"received": "as expected"}),))
+    answer = StepAnswer(1, text, {"received": ["worker 0 did not receive a"]})
+    steps = (ReceivedEqualsSent(),)
+    found = compare(Case("X-001", "a sentence", steps, "routes", "source"), truth, [answer])
+    assert [(item.kind, item.level) for item in found] == [("bytes", "contract")]
+    assert [item.kind for item in compare(case(Healthy()), None, [StepAnswer(1, "x", {"health": 503})])] == [
+        "contract",
+        "contract",
+    ]
 
 
 def test_a_case_that_changed_since_it_was_recorded_says_so() -> None:

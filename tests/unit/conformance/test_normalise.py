@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.normalise import SPANS, normalise, normalise_text, without_plane_message
+from conformance.normalise import SPANS, normalise, normalise_text, without_endpoint, without_plane_message
 
 pytestmark = pytest.mark.unit
 
@@ -25,6 +25,21 @@ pytestmark = pytest.mark.unit
 def test_texts(text: str, named: str) -> None:
     assert normalise_text(text) == named
     assert normalise_text(named) == named
+
+
+@pytest.mark.parametrize(
+    ("text", "host", "named"),
+    [
+        ("http://10.0.0.7:8000/x", "10.0.0.7", "http://<host>:<port>/x"),
+        ("http://[fd00::7]:8000/x", "fd00::7", "http://<host>:<port>/x"),
+        ("http://box.lan:8000/x", "box.lan", "http://<host>:<port>/x"),
+        ("http://10.0.0.7:80001/x", "10.0.0.7", "http://10.0.0.7:80001/x"),
+        ("http://110.0.0.7:8000/x", "10.0.0.7", "http://110.0.0.7:8000/x"),
+        ("http://a.box.lan:8000/x", "box.lan", "http://a.box.lan:8000/x"),
+    ],
+)
+def test_the_endpoint_that_was_asked(text: str, host: str, named: str) -> None:
+    assert without_endpoint(text, host, 8000) == named
 
 
 def test_the_list_of_models() -> None:
