@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fastapi import FastAPI
+from fastapi.middleware.cors import CORSMiddleware
 
 from mock_vllm.build import MockEngine, build_engine
 from mock_vllm.http.basic_routes import basic_routes
@@ -41,6 +42,8 @@ def create_app(settings: Settings) -> MockApp:
 
 def _routes(engine: MockEngine) -> FastAPI:
     app = FastAPI(title="vLLM API (mock)", version=engine.profile.version)
+    # vLLM's default: any origin. Its answers say `vary: Origin`, except those of the outermost error handler.
+    app.add_middleware(CORSMiddleware, allow_origins=["*"], allow_methods=["*"], allow_headers=["*"])
     install_error_handlers(app, engine.profile.endpoints)
     app.include_router(basic_routes(engine))
     if engine.settings.dev_mode:

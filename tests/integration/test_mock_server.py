@@ -71,6 +71,7 @@ def test_every_answer_says_that_it_is_a_mock(server: MockServer) -> None:
     ]
     assert [answer.status_code for answer in answers] == [200, 404, 405, 500, 400]
     assert all("x-mock-vllm" in answer.headers for answer in answers)
+    assert [answer.headers.get("vary") for answer in answers] == ["Origin", "Origin", "Origin", None, "Origin"]
 
 
 def test_a_sync_leaves_the_tensors_in_the_mock(server: MockServer) -> None:
