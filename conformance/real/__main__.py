@@ -1,0 +1,7 @@
+"""``python -m conformance.real install|list|provenance|serve|remove``."""
+
+import sys
+
+from conformance.real.cli import main
+
+sys.exit(main())
