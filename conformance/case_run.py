@@ -17,6 +17,7 @@ from conformance.steps import (
     Begin,
     Broadcast,
     Call,
+    Dies,
     Healthy,
     Holds,
     Init,
@@ -28,7 +29,7 @@ from conformance.steps import (
     StillPending,
     Update,
 )
-from conformance.targets.base import Target, ask
+from conformance.targets.base import Target, TargetError, ask
 from conformance.tensor import Tensor
 from conformance.tiny_model import tensors
 from conformance.trainer_side import StepFailedError, TrainerSide
@@ -36,6 +37,7 @@ from conformance.trainer_side import StepFailedError, TrainerSide
 EXPECTED_CLOSE_SECONDS = 2.0
 """How long a close that the truth expects may take."""
 HEALTH_SECONDS = 3.0
+DEATH_POLL_SECONDS = 0.2
 AS_EXPECTED: dict[str, object] = {"received": "as expected"}
 
 Outcome = dict[str, object]
@@ -113,6 +115,8 @@ class CaseRun:
                 return self._compare(expected, exactly=False)
             case ModelEquals(checkpoint):
                 return self._compare(tensors(checkpoint), exactly=False, in_use=True)
+            case Dies(seconds):
+                return self._dies(time.monotonic() + seconds)
 
     def _exchange(self, number: int, step: Call | Init | Update) -> Outcome:
         wording = not isinstance(step, Init | Update) or step.wording
@@ -166,6 +170,15 @@ class CaseRun:
             label for label in labels if not self._begun[label].connection.silent_for(max(until - time.monotonic(), 0))
         ]
         return {"answered early": answered} if answered else {"pending": True}
+
+    def _dies(self, until: float) -> Outcome:
+        while time.monotonic() < until:
+            try:
+                ask(self._target.address, "GET", "/health", HEALTH_SECONDS)
+            except TargetError:
+                return {"process": "ended"}
+            time.sleep(DEATH_POLL_SECONDS)
+        return {"process": "still answers"}
 
     def _compare(self, expected: Sequence[Tensor], exactly: bool, in_use: bool = False) -> Outcome:
         received = self._target.received()

@@ -8,7 +8,9 @@ from contextlib import ExitStack
 
 import pytest
 
-from conformance.suite import Options, Suite, listing, open_suite
+from conformance.case import Case
+from conformance.choosing import Options
+from conformance.suite import Suite, listing, open_suite
 
 _SUITE = pytest.StashKey[Suite]()
 _STACK = pytest.StashKey[ExitStack]()
@@ -18,7 +20,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """The suite's own options."""
     group = parser.getgroup("conformance", "conformance with a vLLM release")
     group.addoption("--target", choices=("mock", "real"), default="mock", help="what is tested (default: mock)")
-    group.addoption("--target-url", help="the server, http://HOST:PORT (default: VLLM_CONFORMANCE_URL)")
+    group.addoption(
+        "--target-url",
+        help="the server, http://HOST:PORT (default: VLLM_CONFORMANCE_URL; else what answers on port "
+        "8000 (mock) or 8001 (real); else a mock, or a managed real server of --vllm-version, is started)",
+    )
     group.addoption("--vllm-version", help="hold the server to this release (default: what /version says)")
     group.addoption("--record", action="store_true", help="write what a real server answers to the truth file")
     group.addoption(
@@ -27,7 +33,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--master-address",
         default="127.0.0.1",
-        help="the address of this machine that the server can reach (default: 127.0.0.1)",
+        help="the address of this machine that the server can reach, such as host.docker.internal for a server in a "
+        "container (default: 127.0.0.1)",
     )
     group.addoption(
         "--list-cases", action="store_true", help="print id, level, releases, sentence, source; run nothing"
@@ -72,15 +79,28 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("case", cases, ids=[case.id for case in cases])
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Cases that need a server without a group go first: a real one never leaves its group again."""
-    items.sort(key=lambda item: "no group" not in _needs(item))
+@pytest.hookimpl(trylast=True)  # after -k and the like have chosen
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Cases that share a server follow each other, those that need one without a group first."""
+    suite = config.stash[_SUITE]
+    cases = {item.nodeid: case for item in items if (case := _case_of(item)) is not None}
+    if config.getoption("--collect-only"):
+        return
+    rank = {case.id: number for number, case in enumerate(suite.plan(list(cases.values())))}
+    items.sort(key=lambda item: rank[cases[item.nodeid].id] if item.nodeid in cases else len(rank))
 
 
-def _needs(item: pytest.Item) -> frozenset[str]:
+def _case_of(item: pytest.Item) -> Case | None:
     parameters = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
     case = parameters.get("case")
-    return case.needs if case is not None and hasattr(case, "needs") else frozenset()
+    return case if isinstance(case, Case) else None
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A managed server whose list of what is not testable has changed unseen fails the run."""
+    suite = session.config.stash.get(_SUITE, None)
+    if suite is not None and suite.unseen() and session.exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
@@ -98,7 +118,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Stops a mock that was started here."""
+    """Ends the servers that were started here."""
     stack = config.stash.get(_STACK, None)
     if stack is not None:
         stack.close()

@@ -11,6 +11,7 @@ from conformance.request_data import describe
 from conformance.steps import (
     Begin,
     Broadcast,
+    Dies,
     Healthy,
     Holds,
     LeaveGroup,
@@ -58,6 +59,8 @@ def invariant(step: Step) -> Outcome | None:
             return {"pending": True}
         case Healthy():
             return {"health": 200}
+        case Dies():
+            return {"process": "ended"}
         case ReceivedEqualsSent() | Holds() | ModelEquals():
             return dict(AS_EXPECTED)
         case _:

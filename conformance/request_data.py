@@ -15,6 +15,7 @@ from conformance.steps import (
     Begin,
     Broadcast,
     Call,
+    Dies,
     Healthy,
     Holds,
     Init,
@@ -49,6 +50,14 @@ def init_body(step: Init) -> dict[str, object]:
     return {"init_info": info, **step.beside}
 
 
+def packing_of(step: Update) -> dict[str, object]:
+    """The keys that say how an update is packed: in its own body, or in the init's where a release wants them there."""
+    packing: dict[str, object] = {"packed": True} if step.packed else {}
+    if step.buffer_bytes is not None:
+        packing["packed_buffer_size_bytes"] = step.buffer_bytes
+    return packing
+
+
 def update_body(step: Update) -> dict[str, object]:
     """The body of an update request."""
     info: dict[str, object] = {
@@ -56,10 +65,8 @@ def update_body(step: Update) -> dict[str, object]:
         "dtype_names": [tensor.dtype for tensor in step.tensors],
         "shapes": [list(tensor.shape) for tensor in step.tensors],
     }
-    if step.packed:
-        info["packed"] = True
-    if step.buffer_bytes is not None:
-        info["packed_buffer_size_bytes"] = step.buffer_bytes
+    if not step.packed_at_init:
+        info.update(packing_of(step))
     info.update(step.announce)
     for key in step.drop:
         del info[key]
@@ -168,9 +175,11 @@ def describe(step: Step) -> str:
         case ReceivedEqualsSent():
             return "received equals sent"
         case Holds(tensors):
-            return "the server holds " + ", ".join(tensor.name for tensor in tensors)
+            return "the server received " + ", ".join(tensor.name for tensor in tensors)
         case ModelEquals(checkpoint):
             return f"the received model equals checkpoint {checkpoint}"
+        case Dies():
+            return "the server's process ends"
 
 
 def requests_of(steps: Sequence[Step]) -> tuple[tuple[str, str, str, str], ...]:

@@ -23,6 +23,7 @@ class Placeholder(Enum):
     PORT_AS_TEXT = "<port as text>"
     WORLD_SIZE = "<world size>"
     WORLD_SIZE_PLUS_ONE = "<world size + 1>"
+    MODEL = "<model>"
 
 
 class Absent(Enum):
@@ -69,7 +70,8 @@ class Update:
 
     ``announce`` overrides keys of ``update_info``, ``drop`` leaves some out, ``beside`` adds top-level keys;
     ``broadcasts`` replaces what is really sent (one entry a broadcast), ``()`` sends nothing.
-    ``buffer_bytes`` is announced as ``packed_buffer_size_bytes``; it makes cuts only where ``packed``.
+    ``buffer_bytes`` is announced as ``packed_buffer_size_bytes``; it makes cuts only where ``packed``. With
+    ``packed_at_init`` neither is announced here, since the group's init has said both (``dialect``).
     """
 
     tensors: tuple[Tensor, ...] = ()
@@ -81,6 +83,7 @@ class Update:
     broadcasts: tuple[bytes, ...] | None = None
     content_type: str | None = JSON_TYPE
     wording: bool = True
+    packed_at_init: bool = False
 
 
 @dataclass(frozen=True)
@@ -134,16 +137,26 @@ class ReceivedEqualsSent:
 
 @dataclass(frozen=True)
 class Holds:
-    """The server received these tensors, name by name, with exactly these bytes."""
+    """The last bytes that the server received under these names are exactly these, kept by its loader or not."""
 
     tensors: tuple[Tensor, ...]
 
 
 @dataclass(frozen=True)
 class ModelEquals:
-    """All 25 tensors as the server received them are those of checkpoint ``"A"`` or ``"B"``."""
+    """All 25 tensors as the server received them are those of checkpoint ``"A"`` or ``"B"``.
+
+    A server that tells what it holds and uses (the mock) must hold and use the same.
+    """
 
     checkpoint: str
+
+
+@dataclass(frozen=True)
+class Dies:
+    """The server answers no request any more within ``seconds``: its process has ended."""
+
+    seconds: float = 15.0
 
 
 Step = (
@@ -160,4 +173,5 @@ Step = (
     | ReceivedEqualsSent
     | Holds
     | ModelEquals
+    | Dies
 )

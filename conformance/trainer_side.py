@@ -16,6 +16,19 @@ class StepFailedError(RuntimeError):
     """A step could not be carried out; the case ends there."""
 
 
+class _Known(dict[Placeholder, object]):
+    """Facts of this run; the model's id is asked for only by a request that names it."""
+
+    def __init__(self, target: Target, facts: dict[Placeholder, object]) -> None:
+        super().__init__(facts)
+        self._target = target
+
+    def __missing__(self, key: Placeholder) -> object:
+        if key is Placeholder.MODEL:
+            return self._target.model_id
+        raise KeyError(key)
+
+
 class TrainerSide:
     """Rank 0 of each group that the case makes; the newest one is the one in use."""
 
@@ -31,13 +44,14 @@ class TrainerSide:
         """The values of this run's placeholders. Port 0 before anything listens."""
         port = self._trainers[-1].port if self._trainers else 0
         size = 1 + self._target.world_size
-        return {
+        facts: dict[Placeholder, object] = {
             Placeholder.ADDRESS: self._target.trainer_address,
             Placeholder.PORT: port,
             Placeholder.PORT_AS_TEXT: str(port),
             Placeholder.WORLD_SIZE: size,
             Placeholder.WORLD_SIZE_PLUS_ONE: size + 1,
         }
+        return _Known(self._target, facts)
 
     def listen(self) -> None:
         """Opens a new group's port: on loopback, or on every interface when the server reaches us from elsewhere."""

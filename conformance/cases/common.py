@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import replace
 
-from conformance.case import PLANE_TAG, Case, Need
+from conformance.case import FIRST_RELEASE, PLANE_TAG, RELEASES, Case, Need
 from conformance.request_data import FINISH_PATH, INIT_PATH, START_PATH, UPDATE_PATH
 from conformance.steps import Call, Init, ModelEquals, Step, Update
 from conformance.tensor import Tensor, byte_count
@@ -104,6 +104,7 @@ __all__ = [
     "ENGINE_BASE",
     "FINISH",
     "FINISH_PATH",
+    "FIRST_RELEASE",
     "INIT",
     "INIT_PATH",
     "IS_PAUSED",
@@ -112,6 +113,7 @@ __all__ = [
     "ON_PLANE",
     "PACKED",
     "PLANE",
+    "RELEASES",
     "RESUME",
     "ROUTER",
     "START",

@@ -64,7 +64,7 @@ CASES = [
         Case(
             "BUCKET-015",
             "a bucket of nothing inside a session",
-            session(Update(announce={"packed_buffer_size_bytes": 64})),
+            session(Update(buffer_bytes=64)),
             "empty-lists",
             SOURCE,
             needs=PLANE,

@@ -4,6 +4,7 @@ from conformance.case import Case
 from conformance.cases.common import (
     DIGESTS,
     FINISH,
+    FIRST_RELEASE,
     INIT,
     IS_PAUSED,
     NCCL_ENGINE,
@@ -93,6 +94,7 @@ CASES = [
         "engine-queue",
         f"{ROUTER}, {SOURCE}",
         needs=DIGESTS,
+        applies_to=FIRST_RELEASE,
     ),
     blocked(2, "is_paused waits behind a blocked update", IS_PAUSED, FINISH),
     blocked(3, "pause waits behind a blocked update", bare_post("/pause"), IS_PAUSED, RESUME, FINISH),
@@ -179,6 +181,7 @@ CASES = [
         "engine-queue",
         ROUTER,
         needs=PLANE,
+        applies_to=FIRST_RELEASE,
     ),
     Case(
         "QUEUE-012",

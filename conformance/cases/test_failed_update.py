@@ -4,6 +4,7 @@ from conformance.case import Case
 from conformance.cases.common import (
     CHECKED,
     FINISH,
+    FIRST_RELEASE,
     INIT,
     MODEL,
     PLANE,
@@ -90,6 +91,7 @@ CASES = [
         "recovery",
         RELOAD,
         needs=MODEL,
+        applies_to=FIRST_RELEASE,
     ),
     Case(
         "FAILED-007",

@@ -1,7 +1,7 @@
 """Which routes and methods exist, what a server tells about itself, and which answers end the connection."""
 
 from conformance.case import Case
-from conformance.cases.common import FINISH, ROUTER, START, bare_post, post, post_raw
+from conformance.cases.common import FINISH, FIRST_RELEASE, ROUTER, START, bare_post, post, post_raw
 from conformance.check import check_case as test_case
 from conformance.steps import Call
 
@@ -116,6 +116,7 @@ CASES = [
         ),
         "routes",
         ROUTER,
+        applies_to=FIRST_RELEASE,
     ),
     Case(
         "HTTP-017",

@@ -5,6 +5,7 @@ from conformance.cases.common import (
     DIGESTS,
     ENGINE_BASE,
     FINISH,
+    FIRST_RELEASE,
     INIT,
     INIT_PATH,
     NCCL_ENGINE,
@@ -62,9 +63,21 @@ CASES = [
     Case("INIT-017", "rank_offset is required", (without("rank_offset"),), "init-fields", PARSE),
     Case("INIT-018", "world_size is required", (without("world_size"),), "init-fields", PARSE),
     Case("INIT-019", "two missing fields are both named", (info(rank_offset=1, world_size=2),), "init-fields", PARSE),
-    Case("INIT-020", "packed belongs to the update", (info(**FULL, packed=False),), "unknown-info-key", PARSE),
     Case(
-        "INIT-021", "an unknown key is refused", (info(**FULL, nccl_unique_id_b64="AA=="),), "unknown-info-key", PARSE
+        "INIT-020",
+        "packed belongs to the update",
+        (info(**FULL, packed=False),),
+        "unknown-info-key",
+        PARSE,
+        applies_to=FIRST_RELEASE,
+    ),
+    Case(
+        "INIT-021",
+        "an unknown key is refused",
+        (info(**FULL, nccl_unique_id_b64="AA=="),),
+        "unknown-info-key",
+        PARSE,
+        applies_to=FIRST_RELEASE,
     ),
     Case("INIT-022", "an unknown key is named before missing ones", (info(bogus=1),), "unknown-info-key", PARSE),
     Case(
@@ -109,6 +122,7 @@ CASES = [
         "init-again",
         PARSE,
         needs=DIGESTS,
+        applies_to=FIRST_RELEASE,
     ),
     Case(
         "INIT-029",

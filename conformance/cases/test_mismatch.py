@@ -4,7 +4,18 @@ All of this is seen over the TCP plane: it is evidence about the server's code, 
 """
 
 from conformance.case import Case
-from conformance.cases.common import DIGESTS, FINISH, INIT, NCCL_ENGINE, ON_PLANE, PACKED, PLANE, START, ignored
+from conformance.cases.common import (
+    DIGESTS,
+    FINISH,
+    FIRST_RELEASE,
+    INIT,
+    NCCL_ENGINE,
+    ON_PLANE,
+    PACKED,
+    PLANE,
+    START,
+    ignored,
+)
 from conformance.check import check_case as test_case
 from conformance.steps import (
     AnswerOf,
@@ -144,6 +155,7 @@ CASES = [
         SOURCE,
         needs=DIGESTS,
         tags=ON_PLANE,
+        applies_to=FIRST_RELEASE,
     ),
     Case(
         "PLANE-014",
@@ -161,6 +173,7 @@ CASES = [
         SOURCE,
         needs=DIGESTS,
         tags=ON_PLANE,
+        applies_to=FIRST_RELEASE,
     ),
     Case(
         "PLANE-015",
@@ -180,6 +193,7 @@ CASES = [
         SOURCE,
         needs=PLANE,
         tags=ON_PLANE,
+        applies_to=FIRST_RELEASE,
     ),
     leaves(16, "the trainer leaves before the broadcast", of(ONE, sends=()), StillPending(("update",), 0.1)),
     leaves(

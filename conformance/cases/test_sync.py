@@ -3,10 +3,12 @@
 from conformance.case import Case
 from conformance.cases.common import (
     FINISH,
+    FIRST_RELEASE,
     INIT,
     MODEL,
     NCCL_ENGINE,
     PACKED,
+    RELEASES,
     START,
     START_PATH,
     bucketed,
@@ -24,9 +26,11 @@ __all__ = ["CASES", "test_case"]
 SOURCE = f"{NCCL_ENGINE}.receive_weights"
 
 
-def full(number: int, sentence: str, *steps: Step, source: str = SOURCE) -> Case:
+def full(
+    number: int, sentence: str, *steps: Step, source: str = SOURCE, applies_to: tuple[str, ...] = RELEASES
+) -> Case:
     """A case about whole checkpoints."""
-    return Case(f"SYNC-{number:03}", sentence, (INIT, *steps), "sync", source, needs=MODEL)
+    return Case(f"SYNC-{number:03}", sentence, (INIT, *steps), "sync", source, applies_to=applies_to, needs=MODEL)
 
 
 CASES = [
@@ -50,6 +54,7 @@ CASES = [
         *(Update(part, packed=index % 2 == 1) for index, part in enumerate(bucketed(tensors("B"), 5))),
         FINISH,
         ModelEquals("B"),
+        applies_to=FIRST_RELEASE,
     ),
     full(9, "the order of the tensors does not matter", START, Update(tensors("B")[::-1]), FINISH, ModelEquals("B")),
     full(
@@ -68,10 +73,11 @@ CASES = [
         Update((parameter("lm_head.weight"),), packed=True),
         FINISH,
         Holds((parameter("lm_head.weight", "B"), parameter("model.norm.weight", "A"))),
+        applies_to=FIRST_RELEASE,
     ),
     full(
         12,
-        "the same tensor twice in a session: both arrive and are answered 200 (the loader drops the second)",
+        "the same tensor twice in a session: both are received, the second last (a complete layer keeps the first)",
         START,
         Update((parameter("lm_head.weight", "A"),)),
         Update((parameter("lm_head.weight", "B"),)),

@@ -7,6 +7,7 @@ from conformance.cases.common import (
     EMPTY_UPDATE,
     ENGINE_BASE,
     FINISH,
+    FIRST_RELEASE,
     INIT,
     NCCL_ENGINE,
     PACKED,
@@ -160,6 +161,7 @@ CASES = [
         "session-order",
         RECEIVE,
         needs=DIGESTS,
+        applies_to=FIRST_RELEASE,
     ),
     Case(
         "UPDATE-052",

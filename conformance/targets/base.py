@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, Protocol
 
-from conformance.case import Need
+from conformance.case import USUAL, Launch, Need
 from conformance.http_driver import Address, Connection, NoAnswerError, StaleConnectionError
+
+TargetKind = Literal["mock", "real"]
 
 
 class TargetError(RuntimeError):
@@ -36,15 +38,18 @@ class Target(Protocol):
     """A server under test.
 
     ``deadline_seconds`` bounds every single step, ``patience`` scales how long a request must stay unanswered.
-    ``trainer_address`` is the address of this machine that the server can reach.
+    ``trainer_address`` is the address of this machine that the server can reach, ``launch`` how the server was started
+    as far as that is known, ``expendable`` whether a case may spoil it.
     """
 
-    kind: Literal["mock", "real"]
+    kind: TargetKind
     base_url: str
     address: Address
     deadline_seconds: float
     patience: float
     trainer_address: str
+    launch: Launch
+    expendable: bool
 
     @property
     def release(self) -> str:
@@ -105,10 +110,18 @@ class HttpTarget:
 
     deadline_seconds = 5.0
 
-    def __init__(self, base_url: str, trainer_address: str = "127.0.0.1") -> None:
+    def __init__(
+        self,
+        base_url: str,
+        trainer_address: str = "127.0.0.1",
+        launch: Launch = USUAL,
+        expendable: bool = False,
+    ) -> None:
         self.base_url = base_url.rstrip("/")
         self.address = Address.of(base_url)
         self.trainer_address = trainer_address
+        self.launch = launch
+        self.expendable = expendable
 
     def ask(self, method: str, path: str, body: object = None) -> Reply:
         """One request within the target's deadline. Raises TargetError."""
@@ -128,6 +141,8 @@ class HttpTarget:
     @cached_property
     def world_size(self) -> int:
         """Workers of the server, data-parallel ones included. Raises TargetError."""
+        if not self.launch.dev_mode:
+            return 1  # a server without the route that tells was started here, with one worker
         try:
             return int(self._fact("/get_world_size", "world_size"))
         except TargetError as error:
@@ -139,3 +154,9 @@ class HttpTarget:
         """The first served model's id. Raises TargetError."""
         models = self._fact("/v1/models", "data")
         return str(models[0]["id"])
+
+    @cached_property
+    def lacks_completions(self) -> str | None:
+        """Why the server cannot complete a prompt; None when it can. Raises TargetError."""
+        known = self.ask("GET", "/v1/completions").status == 405
+        return None if known else "the server has no /v1/completions"

@@ -6,12 +6,12 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 from conformance import tiny_model
-from conformance.case import Need
+from conformance.case import USUAL, Launch, Need
 from conformance.http_driver import Address
-from conformance.targets.base import HttpTarget, ReceivedTensor, TargetError, ask
+from conformance.targets.base import HttpTarget, ReceivedTensor, TargetError, TargetKind, ask
 from conformance.tiny_model.architecture import parameter_shapes
 
 HEADER = "x-mock-vllm"
@@ -34,15 +34,27 @@ def default_is_running() -> bool:
 
 
 @contextmanager
-def started_mock(release: str) -> Iterator[str]:
-    """Serves checkpoint A of the tiny model on a free port as ``release`` does, yields the URL, and stops."""
-    from mock_vllm import MockServer, Settings
+def started_mock(release: str, launch: Launch = USUAL) -> Iterator[str]:
+    """Serves checkpoint A of the tiny model on a free port as ``release`` does, yields the URL, and stops.
+
+    Raises TargetError when the mock cannot be that release.
+    """
+    from mock_vllm import MockServer, Settings, SettingsError
 
     with tempfile.TemporaryDirectory(prefix="conformance-tiny-model-") as directory:
         tiny_model.write(directory, "A")
-        settings = Settings(
-            model=directory, vllm_version=release, port=0, receiver="tcp", transfer_timeout=PLANE_SECONDS
-        )
+        try:
+            settings = Settings(
+                model=directory,
+                vllm_version=release,
+                port=0,
+                receiver="tcp",
+                transfer_timeout=PLANE_SECONDS,
+                dev_mode=launch.dev_mode,
+                weight_transfer=launch.weight_transfer,
+            )
+        except SettingsError as error:
+            raise TargetError(f"no mock of vLLM {release}: {error}") from error
         with MockServer(settings) as server:
             yield str(server.url)
 
@@ -58,7 +70,7 @@ def _read(path: str) -> Iterator[None]:
 class MockTarget(HttpTarget):
     """A mock, with the routes of its own under ``/mock`` (docs/mock-routes.md)."""
 
-    kind: Literal["mock", "real"] = "mock"
+    kind: TargetKind = "mock"
     patience = 0.2
 
     def _mock(self, method: str, path: str) -> Any:
@@ -79,6 +91,8 @@ class MockTarget(HttpTarget):
 
     def offers(self, need: Need) -> str | None:
         """None when the mock has what a case needs, else the reason. Raises TargetError."""
+        if need == "completions":
+            return self.lacks_completions
         receiver, checked, tiny = self._state
         if need in ("data plane", "digests") and receiver != "tcp":
             return f"the mock's receiver is {receiver!r}, tcp is needed"

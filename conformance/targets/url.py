@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
-from conformance.case import Case, Need
+from conformance.case import USUAL, Case, Launch, Need
 from conformance.request_data import FINISH_PATH, START_PATH, UPDATE_PATH
 from conformance.steps import Call, Init, Update
-from conformance.targets.base import HttpTarget, ReceivedTensor, TargetError
+from conformance.targets.base import HttpTarget, ReceivedTensor, TargetError, TargetKind
 from conformance.tiny_model import tensors
 
+FIRST_WEIGHT_VERSION = "default"
+"""The label of the weights that a server was started with (0.27 on)."""
 _NO_SESSION = ("must be called before finish_weight_update", "without a matching start_weight_update")
 
 
@@ -22,12 +24,18 @@ class RealTarget(HttpTarget):
     ``received_weights`` and ``forget_received_weights``; without it those cases are not testable.
     """
 
-    kind: Literal["mock", "real"] = "real"
+    kind: TargetKind = "real"
     deadline_seconds = 20.0
     patience = 1.0
 
-    def __init__(self, base_url: str, trainer_address: str = "127.0.0.1") -> None:
-        super().__init__(base_url, trainer_address)
+    def __init__(
+        self,
+        base_url: str,
+        trainer_address: str = "127.0.0.1",
+        launch: Launch = USUAL,
+        expendable: bool = False,
+    ) -> None:
+        super().__init__(base_url, trainer_address, launch, expendable)
         self._group_was_made = False
 
     def group_is_made(self) -> None:
@@ -77,6 +85,8 @@ class RealTarget(HttpTarget):
             return "the server has joined a group before: needs one that was just started"
         if need == "digests":
             return self._rpc_reason
+        if need == "completions":
+            return self.lacks_completions
         init_status, update_status = self._probe
         if init_status != 200:
             return f"an init over the TCP plane answered {init_status or 'nothing'}"
@@ -85,20 +95,40 @@ class RealTarget(HttpTarget):
         return None
 
     def reset(self) -> None:
-        """Closes an open session, resumes, forgets what was received, and proves it. Raises TargetError."""
-        for _ in range(2):
-            reply = self.ask("POST", FINISH_PATH, {})
-            if any(text in json.dumps(reply.body) for text in _NO_SESSION):
-                break
-        else:
-            raise TargetError(
-                f"{self.base_url} does not close its session: finish answered {reply.status} {reply.body}"
-            )
+        """Closes an open session, makes the model whole, resumes, forgets, and proves all of it. Raises TargetError."""
+        if not self.launch.dev_mode:
+            return  # none of the routes that change anything exist
+        self._close_session()
         self.ask("POST", "/resume")
         if self._fact("/is_paused", "is_paused") is not False:
             raise TargetError(f"{self.base_url} is still paused after /resume")
+        if self._has_weight_version:
+            self.ask("POST", "/update_weight_version", {"new_version": FIRST_WEIGHT_VERSION})
         if self._rpc_reason is None:
             self.ask("POST", "/collective_rpc", {"method": "forget_received_weights"})
+            if any(self.received()):
+                raise TargetError(f"{self.base_url} still lists received weights after forget_received_weights")
+
+    def _close_session(self) -> None:
+        # From 0.23 on a failed update closes the session and leaves the model without data: only an empty session
+        # puts the old weights back. So after any failure: start, finish, and a finish that is refused as the proof.
+        closed = self._finish_says()
+        if closed is None:
+            if self.ask("POST", START_PATH, {}).status != 200:
+                raise TargetError(f"{self.base_url} opens no session after a finish that found none")
+            closed = self._finish_says()
+        if self.launch.weight_transfer and (closed is None or self._finish_says() is not None):
+            raise TargetError(f"{self.base_url} does not close its session: finish answered {closed}")
+
+    def _finish_says(self) -> str | None:
+        """What a finish answers; None when it says that there was no session."""
+        reply = self.ask("POST", FINISH_PATH, {})
+        text = f"{reply.status} {json.dumps(reply.body)}"
+        return None if any(said in text for said in _NO_SESSION) else text
+
+    @cached_property
+    def _has_weight_version(self) -> bool:
+        return self.ask("GET", "/weight_info").status == 200
 
     def received(self) -> list[dict[str, ReceivedTensor]]:
         """What the worker extension says, per worker. Raises TargetError."""

@@ -134,7 +134,7 @@ def test_the_command_line_says_which_server_it_tests(mock: MockServer) -> None:
     by_option = suite("--target=mock", f"--target-url={mock.url}", "-k", "HTTP-002 or ORDER-003")
     assert by_option.returncode == 0, by_option.stdout
     assert f"conformance: mock at {mock.url}, vLLM {RELEASE}, against the truth of {RELEASE}" in by_option.stdout
-    assert "contract: 2 agree, 0 differ, 0 not testable" in by_option.stdout
+    assert "contract: 2 agrees\n" in by_option.stdout
     by_variable = suite("-k", "HTTP-002", url=mock.url)
     assert f"conformance: mock at {mock.url}" in by_variable.stdout
 
@@ -142,7 +142,7 @@ def test_the_command_line_says_which_server_it_tests(mock: MockServer) -> None:
 def test_without_a_url_a_mock_is_found_or_started() -> None:
     done = suite("--target=mock", "-k", "HTTP-002 or SYNC-001")
     assert done.returncode == 0, done.stdout
-    assert "conformance: mock started at http://127.0.0.1:" in done.stdout or "mock found at" in done.stdout
+    assert "conformance: a mock started for this run" in done.stdout or "mock found at" in done.stdout
 
 
 def test_a_difference_shows_the_step_and_nothing_of_the_suites_code(tmp_path: Path, model: str) -> None:
@@ -159,13 +159,13 @@ def test_a_difference_shows_the_step_and_nothing_of_the_suites_code(tmp_path: Pa
         "      actual:   2",
     ]
     assert "Traceback" not in done.stdout
-    assert "platform: 0 agree, 1 differ, 0 not testable" in done.stdout
+    assert "platform: 1 platform differs\n" in done.stdout
 
 
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (("--target=real",), "--target=real needs the server: give --target-url=http://HOST:PORT"),
+        (("--target=real",), "--target=real needs a server: give --target-url=http://HOST:PORT"),
         (("--target=mock", "--record"), "--record is for real servers"),
         (("--target-url=http://127.0.0.1:9",), "GET http://127.0.0.1:9/health: cannot send to the server"),
         (("--target-url=127.0.0.1:8000",), "is not of the form http://HOST:PORT"),

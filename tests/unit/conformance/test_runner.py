@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import pytest
 
-from conformance.case import Case, Level, Need
+from conformance.case import USUAL, Case, Launch, Level, Need
 from conformance.cases import all_cases
-from conformance.compare import Difference
+from conformance.compare import Difference, compare
+from conformance.execution import StepAnswer
 from conformance.http_driver import Address
-from conformance.runner import decides, in_running_order, not_testable, record_case, run_case
+from conformance.runner import CaseResult, decides, not_testable, record_case, run_case
+from conformance.servers import without_group_first
 from conformance.steps import Call
 from conformance.targets.base import ReceivedTensor, TargetError
 from conformance.targets.url import _tensors_of
@@ -36,6 +38,8 @@ class FakeTarget:
     release: str = "0.21.0"
     world_size: int = 1
     model_id: str = "tiny"
+    launch: Launch = USUAL
+    expendable: bool = False
     resets: int = 0
 
     def offers(self, need: Need) -> str | None:
@@ -75,7 +79,7 @@ def test_a_mock_must_match_everything_and_a_real_server_the_contract(
 
 
 def test_cases_without_a_group_come_first_and_the_rest_keeps_its_order() -> None:
-    ordered = in_running_order(all_cases())
+    ordered = without_group_first(all_cases())
     first = [case.id for case in all_cases() if "no group" in case.needs]
     assert [case.id for case in ordered[: len(first)]] == first != []
     rest = [case for case in all_cases() if "no group" not in case.needs]
@@ -88,6 +92,40 @@ def test_what_a_target_lacks_is_the_reason_and_never_a_pass() -> None:
     for result in (run_case(CASE, target, TRUTH), record_case(CASE, target)):
         assert (result.verdict, result.reason) == ("not testable", "it has one")
     assert target.resets == 0
+
+
+def test_a_server_started_otherwise_and_a_spoiled_one_are_not_at_hand() -> None:
+    launched = replace(CASE, launch=Launch(dev_mode=False))
+    assert not_testable(launched, FakeTarget()) == "needs a server that was started without VLLM_SERVER_DEV_MODE"
+    assert not_testable(launched, FakeTarget(launch=launched.launch)) is None
+    spoiling = replace(CASE, spoils=True)
+    assert not_testable(spoiling, FakeTarget()) == "spoils its server: needs one that this suite starts"
+    assert not_testable(spoiling, FakeTarget(expendable=True)) is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "found", "word", "verdict"),
+    [
+        ("mock", {"status": 200}, "agrees", "agree"),
+        ("mock", {"status": 500}, "mock differs", "differ"),
+        ("real", {"status": 500}, "real drifted", "differ"),
+        ("mock", {"status": 200, "body": "other"}, "wording differs", "differ"),
+        ("real", {"status": 200, "body": "other"}, "wording differs", "agree"),
+    ],
+)
+def test_what_was_found_in_one_word(
+    kind: Literal["mock", "real"], found: dict[str, object], word: str, verdict: str
+) -> None:
+    case = replace(CASE, needs=frozenset())
+    truth = Recorded("a sentence", (("GET /x", {"status": 200, "body": "text"}),))
+    answers = [StepAnswer(1, "GET /x", {"body": "text", **found})]
+    differences = tuple(compare(case, truth, answers))
+    decided = any(decides(difference, FakeTarget(kind)) for difference in differences)
+    result = CaseResult(case, "differ" if decided else "agree", "", differences, target=kind)
+    assert (result.kind, result.verdict) == (word, verdict)
+    if differences:
+        assert "expected: " in result.text
+        assert "actual: " in result.text
 
 
 def test_a_target_that_cannot_be_reset_differs() -> None:

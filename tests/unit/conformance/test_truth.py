@@ -16,11 +16,20 @@ from conformance.truth import SCHEMA, Recorded, Truth, TruthError, load, path_of
 pytestmark = pytest.mark.unit
 
 CASE = Case("X-001", "a sentence", (Call("POST", "/x", json={}),), "routes", "source")
-ANSWER = StepAnswer(1, "POST /x {}", {"status": 400, "body": {"error": {"message": "Invalid JSON format"}}})
+ANSWER = StepAnswer(
+    1,
+    "POST /x {}",
+    {
+        "status": 400,
+        "content_type": "application/json",
+        "body": {"error": {"message": "Invalid JSON format"}},
+        "closed": False,
+    },
+)
 
 
 def truth_of(cases: dict[str, Recorded]) -> Truth:
-    return Truth("0.21.0", "recorded", {"date": "2026-01-01"}, cases)
+    return Truth("0.21.0", "recorded", {"date": "2026-01-01", "suite": "1", "data_plane": "none"}, cases)
 
 
 def test_what_was_saved_is_loaded(tmp_path: Path) -> None:
