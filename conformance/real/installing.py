@@ -139,7 +139,7 @@ class _Installation:
         try:
             self._pip("torch", "install", *more, f"torch=={wanted}")
         except StepError as error:
-            if wanted == plain or not any("No matching distribution" in line for line in error.tail):
+            if wanted == plain or not _not_to_be_had(error):
                 raise
             self._reporter.note(
                 f"torch {wanted} is not to be had here: taking torch {plain}, the CUDA build (it runs on a CPU)"
@@ -161,7 +161,7 @@ class _Installation:
         try:
             self._pip("what vLLM requires", *command, "--constraint", str(pins))
         except StepError as error:
-            if not any("conflict" in line.lower() or "No matching distribution" in line for line in error.tail):
+            if not _not_to_be_had(error):
                 raise
             self._reporter.note("the pins of this group do not fit this release: pip chooses the versions of today")
             kept, dropped = [], [*kept, *dropped]
@@ -187,3 +187,9 @@ class _Installation:
     def _pip(self, step: str, *arguments: str, python: Path | None = None) -> None:
         command = [str(python or self._target.python), "-m", "pip", "--disable-pip-version-check", "--no-input"]
         self._shell.run(step, [*command, *arguments])
+
+
+def _not_to_be_had(error: StepError) -> bool:
+    """Whether pip found no version that is allowed, or none at all; else it was the network, the disk, a build …"""
+    said = "\n".join(error.tail)
+    return "No matching distribution" in said or "conflicting dependencies" in said
