@@ -63,9 +63,6 @@ BROKEN = [
     # INIT
     BrokenServer("unknown keys are ignored", "INIT", patch=http_patches.unknown_keys_are_ignored),
     BrokenServer("a second init is refused", "INIT", patch=transfer_patches.a_second_init_is_refused),
-    BrokenServer(
-        "init answers before the trainer joined", "INIT", patch=transfer_patches.init_answers_before_the_trainer_joined
-    ),
     # START
     BrokenServer("start reads no body", "START", patch=http_patches.start_reads_no_body),
     BrokenServer("the format is ignored", "START", patch=session_patches.the_format_is_ignored),

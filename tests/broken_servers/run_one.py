@@ -16,7 +16,7 @@ from conformance import case_run, run
 from mock_vllm import Settings
 from tests.broken_servers.catalogue import BROKEN
 
-TRANSFER_SECONDS = 8.0
+TRANSFER_SECONDS = 3.0
 CLOSE_SECONDS = 0.2
 """A server on the loopback that closes a connection does so at once; many of these never do."""
 

@@ -11,7 +11,6 @@ from mock_vllm.engine.dtypes import BY_NAME, DType
 from mock_vllm.engine.worker import Worker
 from mock_vllm.errors import WorkerError
 from mock_vllm.model import checked_loader
-from mock_vllm.receivers.tcp import TcpReceiver
 
 Patching = pytest.MonkeyPatch
 
@@ -69,23 +68,6 @@ def any_shape_fits(patching: Patching) -> None:
 def names_are_taken_as_they_are(patching: Patching) -> None:
     """The loader ignores every unknown name, inside the model and outside."""
     patching.setattr(checked_loader.CheckedLoader, "_refuse_unknown", lambda self, name: None)
-
-
-def init_answers_before_the_trainer_joined(patching: Patching) -> None:
-    """Init answers at once; the group is joined when the first broadcast is due."""
-    join, broadcast = TcpReceiver.join, TcpReceiver.broadcast
-
-    def later(self: Any, *args: Any) -> None:
-        self.joining = args
-
-    def join_first(self: Any, nbytes: int, sink: Any) -> None:
-        if getattr(self, "joining", None):
-            join(self, *self.joining)
-            self.joining = None
-        broadcast(self, nbytes, sink)
-
-    patching.setattr(TcpReceiver, "join", later)
-    patching.setattr(TcpReceiver, "broadcast", join_first)
 
 
 def a_second_init_is_refused(patching: Patching) -> None:
