@@ -10,7 +10,7 @@ from pathlib import Path
 from conformance.real.errors import BadVersionError
 
 HOME_VARIABLE = "CONFORMANCE_REAL_HOME"
-_RELEASE = re.compile(r"\d{1,4}\.\d{1,4}\.\d{1,4}")
+_RELEASE = re.compile(r"\d{1,4}\.\d{1,4}\.\d{1,4}", re.ASCII)
 
 
 def home(environ: Mapping[str, str] = os.environ) -> Path:

@@ -28,6 +28,8 @@ from conformance.real.plugin.weight_plane.sender import gather
 from conformance.real.plugin.weight_plane.settings import Settings, read_settings
 from conformance.real.plugin.weight_plane.tensor_bytes import memory, sha256
 
+pytestmark = pytest.mark.unit
+
 QUICK = Settings(timeout=0.3)
 PATIENT = Settings(timeout=10)
 
