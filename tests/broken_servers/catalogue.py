@@ -23,6 +23,7 @@ BROKEN = [
         rewrite=json_where(with_status(404), answers.envelope_for_detail),
     ),
     BrokenServer("a wrong method is not found", "HTTP", rewrite=answers.status_as(with_status(405), 404)),
+    BrokenServer("a trailing slash is not found", "HTTP", rewrite=answers.status_as(with_status(307), 404)),
     BrokenServer(
         "version says more",
         "HTTP",
@@ -90,6 +91,9 @@ BROKEN = [
     # PAUSE, FLUSH
     BrokenServer("pause does not pause", "PAUSE", patch=session_patches.pause_does_not_pause),
     BrokenServer("pause says more", "PAUSE", rewrite=json_where(at("/pause"), lambda body: {**body, "mode": "abort"})),
+    BrokenServer(
+        "is_paused says more", "PAUSE", rewrite=json_where(at("/is_paused"), lambda body: {**body, "mode": "abort"})
+    ),
     BrokenServer("resume says ok", "PAUSE", rewrite=json_where(at("/resume"), lambda body: {"status": "ok"})),
     BrokenServer("validation errors show no file", "PAUSE", profile={"endpoints": {}}),
     BrokenServer("a flush answers JSON", "FLUSH", rewrite=answers.json_for_empty("/reset_prefix_cache")),
