@@ -12,6 +12,7 @@ from conformance.case import Case
 from conformance.choosing import Options
 from conformance.suite import Suite, listing, open_suite
 
+CASE_SECONDS = 600
 _SUITE = pytest.StashKey[Suite]()
 _STACK = pytest.StashKey[ExitStack]()
 
@@ -87,6 +88,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if config.getoption("--collect-only"):
         return
     rank = {case.id: number for number, case in enumerate(suite.plan(list(cases.values())))}
+    if suite.chosen.servers.starts_its_own and config.pluginmanager.hasplugin("timeout"):
+        for item in items:
+            # Whichever case comes first on a server also waits for its start.
+            item.add_marker(pytest.mark.timeout(CASE_SECONDS))
     items.sort(key=lambda item: rank[cases[item.nodeid].id] if item.nodeid in cases else len(rank))
 
 

@@ -14,6 +14,8 @@ SPANS: dict[str, str] = {
     "<port>": "the port at which the trainer listened",
     "<model>": "the served model's id",
     "<id>": "a random identifier",
+    "<text>": "what the model wrote",
+    "<digest>": "a sha256 of weights as this machine holds them",
     "<time>": "a time in seconds since 1970",
     "<length>": "the longest context, which the launch decides",
     "<data plane's message>": "a text of the data plane, which is not vLLM's",
@@ -26,11 +28,12 @@ _PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r'File "[^"\n]*"'), 'File "<path>"'),
     (re.compile(r"\b0x[0-9a-fA-F]{6,}\b"), "<memory address>"),
     (re.compile(r"(?:127\.0\.0\.1|0\.0\.0\.0|localhost|\[::1?\]):\d+"), "<host>:<port>"),
-    (re.compile(r"\bmodelperm-[0-9a-f-]+"), "<id>"),
+    (re.compile(r"\b(?:modelperm|cmpl)-[0-9a-f-]+"), "<id>"),
+    (re.compile(r"\b[0-9a-f]{64}\b"), "<digest>"),
 )
 _PRINTED_SET = re.compile(r"\{'[^{}:]*'\}")
 _INTEGER_KEYS = {"created": "<time>", "max_model_len": "<length>"}
-_MODEL_KEYS = ("id", "root")
+_MODEL_KEYS = ("id", "root", "model")
 
 
 def _sorted_set(match: re.Match[str]) -> str:
@@ -59,6 +62,8 @@ def normalise(value: object, key: str = "") -> object:
     if isinstance(value, str):
         named = normalise_text(value)
         return "<model>" if key in _MODEL_KEYS and named != "<id>" else named
+    if isinstance(value, dict) and "finish_reason" in value and "text" in value:
+        value = {**value, "text": "<text>"}
     if isinstance(value, dict):
         return {name: normalise(item, name) for name, item in value.items()}
     if isinstance(value, list):

@@ -70,7 +70,7 @@ def update_body(step: Update) -> dict[str, object]:
     info.update(step.announce)
     for key in step.drop:
         del info[key]
-    return {"update_info": info, **step.beside}
+    return {"update_info": [info] if step.as_array else info, **step.beside}
 
 
 def broadcasts_of(step: Update) -> tuple[bytes, ...]:

@@ -46,5 +46,13 @@ REQUIREMENTS: dict[str, str] = {
     "engine-queue": "the engine does one call at a time, the process answers the rest at once",
     "sync": "a full sync arrives byte for byte",
     "bucket": "a bucket at one of its boundaries",
+    "weight-version": "what sets and shows the label of the weights",
+    "shutdown": "how a transfer is shut down",
+    "abort": "how running requests are aborted",
+    "draft": "what a server without a draft model answers to a draft update",
+    "weight-checker": "what the checksums of the weights show",
+    "update-array": "an update_info for each worker",
+    "engine-death": "inference while the model has no data kills the engine, unless it is paused",
+    "launch": "what a server lacks that was started without dev mode or a weight transfer config",
     "mismatch": "sender and receiver disagree about what travels",
 }

@@ -71,7 +71,8 @@ class Update:
     ``announce`` overrides keys of ``update_info``, ``drop`` leaves some out, ``beside`` adds top-level keys;
     ``broadcasts`` replaces what is really sent (one entry a broadcast), ``()`` sends nothing.
     ``buffer_bytes`` is announced as ``packed_buffer_size_bytes``; it makes cuts only where ``packed``. With
-    ``packed_at_init`` neither is announced here, since the group's init has said both (``dialect``).
+    ``packed_at_init`` neither is announced here, since the group's init has said both (``dialect``). ``as_array`` wraps
+    ``update_info`` into an array of one entry, for one worker.
     """
 
     tensors: tuple[Tensor, ...] = ()
@@ -84,6 +85,7 @@ class Update:
     content_type: str | None = JSON_TYPE
     wording: bool = True
     packed_at_init: bool = False
+    as_array: bool = False
 
 
 @dataclass(frozen=True)

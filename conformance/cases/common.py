@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from conformance.case import FIRST_RELEASE, PLANE_TAG, RELEASES, Case, Need
 from conformance.request_data import FINISH_PATH, INIT_PATH, START_PATH, UPDATE_PATH
-from conformance.steps import Call, Init, ModelEquals, Step, Update
+from conformance.steps import Call, Init, ModelEquals, Placeholder, Step, Update
 from conformance.tensor import Tensor, byte_count
 from conformance.tiny_model import tensors
 
@@ -16,6 +16,9 @@ WORKER = "vllm.v1.worker.gpu_worker.Worker"
 NCCL_ENGINE = "vllm.distributed.weight_transfer.nccl_engine.NCCLWeightTransferEngine"
 ENGINE_BASE = "vllm.distributed.weight_transfer.base.WeightTransferEngine"
 PACKED = "vllm.distributed.weight_transfer.packed_tensor.packed_broadcast_consumer"
+
+LATER_ROUTER = "vllm.entrypoints.rl.online.api_router"
+ONLY_0_32 = ("0.32.0",)
 
 PLANE: frozenset[Need] = frozenset({"data plane"})
 CHECKED: frozenset[Need] = frozenset({"data plane", "checked model"})
@@ -62,9 +65,30 @@ def ignored(label: str, dtype: str, *shape: int) -> Tensor:
     return filled(f"model.nope.{label}", dtype, *shape)
 
 
+def dropped(label: str, dtype: str, *shape: int) -> Tensor:
+    """A tensor that every release's loader drops, for cases of later releases: any dtype and shape may travel."""
+    return filled(f"model.{label}.rotary_emb.inv_freq", dtype, *shape)
+
+
 def parameter(name: str, checkpoint: str = "B") -> Tensor:
     """One tensor of the tiny model."""
     return next(tensor for tensor in tensors(checkpoint) if tensor.name == name)
+
+
+def packed_init(**info: object) -> Init:
+    """An init of 0.28 and later, where the group's packing is said."""
+    return Init(info={"packed": True, **info})
+
+
+def in_packed_group(*tensors: Tensor, buffer_bytes: int | None = None) -> Update:
+    """An update in a group whose init said that its buckets are packed (into buffers of ``buffer_bytes``)."""
+    return Update(tensors, packed=True, buffer_bytes=buffer_bytes, packed_at_init=True)
+
+
+def completion(*prompt: int, tokens: int = 4) -> Call:
+    """A greedy completion of a prompt of token ids."""
+    body = {"model": Placeholder.MODEL, "prompt": list(prompt), "max_tokens": tokens, "temperature": 0}
+    return Call("POST", "/v1/completions", json=body)
 
 
 def session(*updates: Step) -> tuple[Step, ...]:
@@ -77,9 +101,13 @@ def bucketed(items: tuple[Tensor, ...], size: int) -> list[tuple[Tensor, ...]]:
     return [items[start : start + size] for start in range(0, len(items), size)]
 
 
-def sync(checkpoint: str, bucket: int = 25, packed: bool = False, buffer_bytes: int | None = None) -> tuple[Step, ...]:
+def sync(
+    checkpoint: str, bucket: int = 25, packed: bool = False, buffer_bytes: int | None = None, at_init: bool = False
+) -> tuple[Step, ...]:
     """A whole session that pushes a checkpoint, ``bucket`` tensors an update, and the proof that it arrived."""
-    updates = [Update(part, packed, buffer_bytes) for part in bucketed(tensors(checkpoint), bucket)]
+    updates = [
+        Update(part, packed, buffer_bytes, packed_at_init=at_init) for part in bucketed(tensors(checkpoint), bucket)
+    ]
     return (START, *updates, FINISH, ModelEquals(checkpoint))
 
 
@@ -108,8 +136,10 @@ __all__ = [
     "INIT",
     "INIT_PATH",
     "IS_PAUSED",
+    "LATER_ROUTER",
     "MODEL",
     "NCCL_ENGINE",
+    "ONLY_0_32",
     "ON_PLANE",
     "PACKED",
     "PLANE",
@@ -123,8 +153,12 @@ __all__ = [
     "WORKER",
     "bare_post",
     "bucketed",
+    "completion",
+    "dropped",
     "filled",
     "ignored",
+    "in_packed_group",
+    "packed_init",
     "parameter",
     "plain_and_packed",
     "post",

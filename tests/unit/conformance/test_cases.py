@@ -23,6 +23,7 @@ pytestmark = pytest.mark.unit
 AREAS = {
     *("HTTP", "INIT", "START", "UPDATE", "FINISH", "ORDER", "FAILED"),
     *("PAUSE", "FLUSH", "QUEUE", "SYNC", "BUCKET", "PLANE"),
+    *("VERSION", "SHUTDOWN", "ABORT", "DRAFT", "CHECKER", "DEAD", "LAUNCH"),
 }
 
 

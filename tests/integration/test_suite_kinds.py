@@ -1,0 +1,121 @@
+"""What is wrong is called by its name: contract, wording or bytes of a mock; drift of a real server; an edited file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from conformance import CaseResult, run, tiny_model
+from conformance.truth import load, path_of
+from mock_vllm import MockApp, MockServer, Settings, build_engine
+from mock_vllm.http.journaling import Message, Receive, Scope, Send
+from tests.broken_servers.catalogue import BROKEN
+
+pytestmark = pytest.mark.integration
+
+RELEASE = "0.21.0"
+IDS = ["ORDER-001", "FAILED-001", "FAILED-002", "HTTP-009", "UPDATE-006", "SYNC-004", "BUCKET-001", "PAUSE-001"]
+
+
+@pytest.fixture(scope="module")
+def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    model = tiny_model.write(tmp_path_factory.mktemp("tiny"))
+    return Settings(model=str(model), port=0, transfer_timeout=8.0)
+
+
+def kinds(result: CaseResult) -> set[str]:
+    return {difference.kind for difference in result.differences}
+
+
+@pytest.mark.parametrize(
+    ("name", "red"),
+    [
+        # one status
+        ("a wrong method is not found", {"HTTP-009": ("mock differs", {"contract"})}),
+        ("refusals are 422", {"UPDATE-006": ("mock differs", {"contract"})}),
+        # one message
+        ("a second start is worded otherwise", {case: ("wording differs", {"wording"}) for case in IDS[:2]}),
+        # one session rule
+        ("a second start is fine", {case: ("mock differs", {"contract"}) for case in IDS[:2]}),
+        ("a failed update closes the session", {case: ("mock differs", {"contract"}) for case in IDS[1:3]}),
+        # bytes
+        ("one bit of every broadcast is flipped", {case: ("mock differs", {"bytes"}) for case in IDS[5:7]}),
+        # the shape of an answer
+        ("pause says more", {"PAUSE-001": ("mock differs", {"contract"})}),
+    ],
+)
+def test_a_changed_mock_is_caught_as_the_right_kind(
+    name: str, red: dict[str, tuple[str, set[str]]], settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (broken,) = [server for server in BROKEN if server.name == name]
+    with broken.serving(settings, monkeypatch) as url:
+        results = run(url, ids=IDS)
+    found = {case_id: (result.kind, kinds(result)) for case_id, result in results.items() if result.verdict == "differ"}
+    assert found == red
+
+
+class StandInForReal(MockApp):
+    """A mock that does not say so: the suite must take it for a real server."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def without_header(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                kept = [(name, value) for name, value in message["headers"] if name.lower() != b"x-mock-vllm"]
+                message = {**message, "headers": kept}
+            await send(message)
+
+        await super().__call__(scope, receive, without_header)
+
+
+@pytest.fixture(scope="module")
+def real_url(settings: Settings) -> Iterator[str]:
+    with stand_in(settings) as url:
+        yield url
+
+
+@contextmanager
+def stand_in(settings: Settings) -> Iterator[str]:
+    with MockServer(settings, StandInForReal(build_engine(settings))) as server:
+        yield server.url
+
+
+def edited(tmp_path: Path, case_id: str, step: int, key: str, value: object) -> Path:
+    """A copy of the truth with one answer changed by hand."""
+    document = json.loads(path_of(RELEASE).read_text())
+    entry = document["cases"][case_id]["steps"][step]
+    if key == "message":
+        entry["body"]["error"]["message"] = value
+    else:
+        assert key in entry
+        entry[key] = value
+    path_of(RELEASE, tmp_path).write_text(json.dumps(document))
+    return tmp_path
+
+
+def test_a_real_server_that_does_what_was_recorded_agrees(real_url: str) -> None:
+    results = run(real_url, ids=IDS[:5])
+    assert {(result.kind, result.target) for result in results.values()} == {("agrees", "real")}
+
+
+@pytest.mark.parametrize(
+    ("case_id", "step", "key", "value", "kind", "verdict"),
+    [
+        ("ORDER-001", 1, "status", 409, "real drifted", "differ"),
+        ("FAILED-002", 2, "closed", True, "real drifted", "differ"),
+        ("UPDATE-006", 1, "message", "Missing 'update_info'", "wording differs", "agree"),
+    ],
+)
+def test_a_truth_edited_by_hand_is_caught_by_the_next_real_run(
+    tmp_path: Path, real_url: str, case_id: str, step: int, key: str, value: object, kind: str, verdict: str
+) -> None:
+    truth = load(RELEASE, edited(tmp_path, case_id, step, key, value))
+    results = run(real_url, ids=IDS[:5], truth=truth)
+    found = {other: (result.kind, result.verdict) for other, result in results.items() if result.differences}
+    assert found == {case_id: (kind, verdict)}
+    shown = results[case_id].text
+    assert f"expected: {value!r}" in shown
+    assert "actual:   " in shown
