@@ -1,7 +1,18 @@
 """What a server answers that was started without dev mode, or without a weight transfer config."""
 
 from conformance.case import Case, Launch
-from conformance.cases.common import FINISH, INIT_PATH, ROUTER, START, UPDATE_PATH, WORKER, bare_post, post, post_raw
+from conformance.cases.common import (
+    FINISH,
+    INIT_PATH,
+    ONLY_0_32,
+    ROUTER,
+    START,
+    UPDATE_PATH,
+    WORKER,
+    bare_post,
+    post,
+    post_raw,
+)
 from conformance.check import check_case as test_case
 from conformance.steps import Call
 
@@ -18,6 +29,7 @@ CASES = [
         tuple(bare_post(path) for path in (INIT_PATH, "/start_weight_update", UPDATE_PATH, "/finish_weight_update")),
         "launch",
         ROUTER,
+        applies_to=ONLY_0_32,
         launch=NO_DEV_MODE,
     ),
     Case(
@@ -32,6 +44,7 @@ CASES = [
         ),
         "launch",
         ROUTER,
+        applies_to=ONLY_0_32,
         launch=NO_DEV_MODE,
     ),
     Case(
@@ -40,6 +53,7 @@ CASES = [
         (Call("GET", "/health"), Call("GET", "/version"), Call("GET", "/v1/models")),
         "launch",
         ROUTER,
+        applies_to=ONLY_0_32,
         launch=NO_DEV_MODE,
     ),
     Case(
@@ -48,6 +62,7 @@ CASES = [
         (post(INIT_PATH, {"init_info": INFO}),),
         "launch",
         f"{WORKER}.init_weight_transfer_engine",
+        applies_to=ONLY_0_32,
         launch=NO_TRANSFER,
     ),
     Case(
@@ -56,6 +71,7 @@ CASES = [
         (START, post(UPDATE_PATH, {"update_info": {"names": [], "dtype_names": [], "shapes": []}}), FINISH),
         "launch",
         f"{WORKER}.start_weight_update",
+        applies_to=ONLY_0_32,
         launch=NO_TRANSFER,
     ),
     Case(
@@ -64,6 +80,7 @@ CASES = [
         (post(UPDATE_PATH, {"update_info": {}}), FINISH),
         "launch",
         f"{WORKER}.update_weights",
+        applies_to=ONLY_0_32,
         launch=NO_TRANSFER,
     ),
     Case(
@@ -72,6 +89,7 @@ CASES = [
         (post_raw(INIT_PATH, b"{bad"), post(UPDATE_PATH, {})),
         "launch",
         ROUTER,
+        applies_to=ONLY_0_32,
         launch=NO_TRANSFER,
     ),
 ]
