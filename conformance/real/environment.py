@@ -100,8 +100,10 @@ def environments() -> list[Environment]:
     return sorted(found, key=lambda one: numbers(one.version))
 
 
-def remove(version: str) -> int:
+def remove(version: str, deadline: float = 5.0) -> int:
     """Deletes the environment of ``version``, its logs too. Returns the bytes that it held.
+
+    ``deadline``: seconds to wait for another process that is at it.
 
     Raises BadVersionError, NotInstalledError when nothing is there, BusyError while it is being installed,
     OSError when a file cannot be deleted.
@@ -109,7 +111,7 @@ def remove(version: str) -> int:
     found = environment(version)
     if not found.folder.is_dir():
         raise NotInstalledError(found.version, found.folder.parent)
-    with locked(found.folder.parent, found.version, deadline=5.0):
+    with locked(found.folder.parent, found.version, deadline):
         size = found.size()
         # First what says "finished": a removal that is cut short must not leave a half that looks whole.
         (found.folder / PROVENANCE).unlink(missing_ok=True)

@@ -70,10 +70,12 @@ class _Installation:
             provenance.write(target, provenance.gather(target, facts))
             shutil.rmtree(target.wheels, ignore_errors=True)
 
-    def _change(self) -> None:
+    def _change(self, step: str) -> None:
         """Before the first change: what is being changed is not finished, and what a killed pip left is undone."""
         self._target.folder.mkdir(parents=True, exist_ok=True)
-        (self._target.folder / PROVENANCE).unlink(missing_ok=True)
+        # A server needs nothing of the last two, so others may start one while they are done.
+        if step not in ("client", "official"):
+            (self._target.folder / PROVENANCE).unlink(missing_ok=True)
         sweep(self._target.venv)
 
     def _check_space(self) -> None:

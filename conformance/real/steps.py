@@ -100,10 +100,10 @@ def _without_other_pythons(environ: Mapping[str, str]) -> dict[str, str]:
 class Steps:
     """The stamps in ``folder``. A step whose key has changed is done again, and so is every step after it.
 
-    ``on_change`` is called once, before the first step that is to be done.
+    ``on_change`` is called once, with the name of the first step that is to be done.
     """
 
-    def __init__(self, folder: Path, total: int, reporter: Reporter, on_change: Callable[[], None]) -> None:
+    def __init__(self, folder: Path, total: int, reporter: Reporter, on_change: Callable[[str], None]) -> None:
         self._folder, self._total, self._reporter, self._on_change = folder, total, reporter, on_change
         self._number = 0
         self.stale = False
@@ -126,7 +126,7 @@ class Steps:
             facts: Facts = stamp["facts"]
             return facts
         if not self.stale:
-            self._on_change()
+            self._on_change(name)
         self.stale = True
         self._path(name).unlink(missing_ok=True)
         self._reporter.step(self._number, self._total, title)

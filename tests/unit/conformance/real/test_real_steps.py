@@ -17,7 +17,7 @@ class Run:
 
     def __init__(self, folder: Path, first: Facts, second: Facts, failing: str = "") -> None:
         self.did: list[str] = []
-        self.steps = Steps(folder, 2, Silent(), lambda: self.did.append("change"))
+        self.steps = Steps(folder, 2, Silent(), lambda name: self.did.append(f"change from {name}"))
 
         def action(name: str) -> Facts:
             self.did.append(name)
@@ -33,7 +33,7 @@ class Run:
 
 def test_what_is_done_is_not_done_again_and_its_facts_are_kept(tmp_path: Path) -> None:
     once = Run(tmp_path, {"a": 1}, {"b": 1})
-    assert once.did == ["change", "first", "second"]
+    assert once.did == ["change from first", "first", "second"]
     again = Run(tmp_path, {"a": 1}, {"b": 1})
     assert again.did == []
     assert not again.steps.stale
@@ -44,8 +44,8 @@ def test_what_is_done_is_not_done_again_and_its_facts_are_kept(tmp_path: Path) -
 
 def test_another_key_does_its_step_again_and_all_that_follow(tmp_path: Path) -> None:
     Run(tmp_path, {"a": 1}, {"b": 1})
-    assert Run(tmp_path, {"a": 1}, {"b": 2}).did == ["change", "second"]
-    assert Run(tmp_path, {"a": 2}, {"b": 2}).did == ["change", "first", "second"]
+    assert Run(tmp_path, {"a": 1}, {"b": 2}).did == ["change from second", "second"]
+    assert Run(tmp_path, {"a": 2}, {"b": 2}).did == ["change from first", "first", "second"]
 
 
 def test_an_interrupted_step_is_done_again(tmp_path: Path) -> None:
@@ -53,14 +53,14 @@ def test_an_interrupted_step_is_done_again(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         Run(tmp_path, {}, {"b": 2}, failing="second")
     # The stamp of the earlier success must not count: what it speaks of was overwritten halfway.
-    assert Run(tmp_path, {}, {"b": 1}).did == ["change", "second"]
+    assert Run(tmp_path, {}, {"b": 1}).did == ["change from second", "second"]
 
 
 def test_a_stamp_that_cannot_be_read_counts_for_nothing(tmp_path: Path) -> None:
     Run(tmp_path, {}, {})
     for text in ("", "[]", '{"key": {}}'):
         (tmp_path / "second.json").write_text(text)
-        assert Run(tmp_path, {}, {}).did == ["change", "second"]
+        assert Run(tmp_path, {}, {}).did == ["change from second", "second"]
 
 
 def test_half_installed_packages_are_swept(tmp_path: Path) -> None:
