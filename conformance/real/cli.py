@@ -19,6 +19,7 @@ from conformance.real.installing import install
 from conformance.real.launch import serving
 from conformance.real.options import Options
 from conformance.real.printing import Printer
+from conformance.real.tail import Follower
 
 OK = 0
 FAILED = 1
@@ -50,13 +51,20 @@ def parser() -> argparse.ArgumentParser:
     commands.add_parser("list", help="what is installed, with its source and size")
     one = commands.add_parser("provenance", help="all that is known of an environment, as JSON")
     one.add_argument("version", type=_release, metavar="VERSION")
-    one = commands.add_parser("serve", help="start a server; it ends with this command, however that ends")
+    one = commands.add_parser(
+        "serve",
+        help="start a server; it ends with this command, however that ends",
+        epilog="What follows -- are more flags of `vllm serve`; they overrule the ones set here.",
+    )
     one.add_argument("version", type=_release, metavar="VERSION")
     one.add_argument("--port", type=int, default=0, help="default: a free one")
     one.add_argument("--model", type=Path, help="a model's directory (default: the tiny model, checkpoint A)")
     one.add_argument("--tensor-parallel-size", type=int, default=1, metavar="N")
     one.add_argument("--deadline", type=float, default=300.0, metavar="SECONDS", help="until it must be healthy")
-    one.add_argument("flags", nargs="*", metavar="-- FLAG", help="more flags of `vllm serve`")
+    one.add_argument(
+        "--log", type=Path, metavar="FILE", help="where it prints (default: a new file in the environment)"
+    )
+    one.add_argument("--show-log", action="store_true", help="print its log as it grows, as a container should")
     one = commands.add_parser("remove", help="delete an environment")
     one.add_argument("version", type=_release, metavar="VERSION")
     return top
@@ -64,7 +72,13 @@ def parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command. Returns 0, 1 with a reason on stderr, or 130 and 143 after Ctrl-C and SIGTERM."""
-    options = parser().parse_args(arguments)
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    # By hand: argparse takes no list of flags after other options.
+    ours = given[: given.index("--")] if "--" in given else given
+    options = parser().parse_args(ours)
+    options.flags = given[len(ours) + 1 :]
+    if options.flags and options.command != "serve":
+        parser().error(f"nothing may follow -- with {options.command}")
     handlers = {"install": _install, "list": _list, "provenance": _provenance, "serve": _serve, "remove": _remove}
     # SIGTERM would end Python without a `finally`; so it ends as Ctrl-C does.
     before = signal.signal(signal.SIGTERM, _raise_exit)
@@ -129,20 +143,31 @@ def _serve(options: argparse.Namespace) -> int:
     printer = Printer()
     with tempfile.TemporaryDirectory(prefix="conformance-real-") as folder:
         model = options.model or tiny_model.write(Path(folder) / "tiny")
-        printer.step(1, 1, f"vLLM {target.version} with {model}")
+        log: Path | None = options.log
+        follower: Follower | None = None
+        if options.show_log:
+            log = log or Path(folder) / "log"
+            follower = Follower(log, sys.stdout.buffer)
+
+        def waiting(seconds: float) -> None:
+            follower.copy() if follower else printer.tick(seconds)
+
+        if not follower:
+            printer.step(1, 1, f"vLLM {target.version} with {model}")
         with serving(
             target,
             model=model.absolute(),
             flags=flags,
             deadline=options.deadline,
             port=options.port,
-            waiting=printer.tick,
+            log=log,
+            waiting=waiting,
         ) as server:
-            printer.done(server.seconds)
+            if not follower:
+                printer.done(server.seconds)
             print(f"{server.url}\nlog: {server.log}\nCtrl-C ends it", flush=True)
-            status = None
-            while status is None:
-                status = server.guarded.ended(3600.0)
+            while (status := server.guarded.ended(0.5 if follower else 3600.0)) is None:
+                waiting(0.0)
             lines = "".join(f"\n    {line}" for line in server.tail(20))
             print(f"conformance.real: the server ended by itself, status {status}:{lines}", file=sys.stderr)
     return FAILED

@@ -19,7 +19,8 @@ from conformance.real.provenance import probe_client, probe_engine, probe_plugin
 from conformance.real.steps import Facts, Reporter, Shell, Silent, Steps
 from conformance.real.wheel import TORCH_FAMILY, Wheel, read_wheel, sha256
 
-TOTAL_STEPS = 8
+STEPS = 8
+"""Without the comparison with the official wheel."""
 
 
 def install(version: str, options: Options | None = None, reporter: Reporter | None = None) -> Environment:
@@ -44,7 +45,9 @@ class _Installation:
     def __init__(self, target: Environment, options: Options, reporter: Reporter) -> None:
         self._target, self._options, self._reporter = target, options, reporter
         self._shell = Shell(target.install_log, reporter, options.step_deadline)
-        self._steps = Steps(target.stamps, TOTAL_STEPS, reporter, self._change)
+        # Once compared, a changed environment is compared again: its provenance must not lose what it said.
+        self._compares = options.compare_official or (target.stamps / "official.json").is_file()
+        self._steps = Steps(target.stamps, STEPS + self._compares, reporter, self._change)
 
     def run(self) -> None:
         """All steps, in order; each reads what the ones before it found out."""
@@ -60,12 +63,14 @@ class _Installation:
             "vllm": do("vllm", f"vLLM {target.version}", {"sha256": fetched["sha256"]}, self._install_vllm),
             "requirements": do("requirements", "what vLLM requires", {}, self._install_requirements),
             "check": do("check", "import vLLM", {}, lambda: probe_engine(target, self._shell)),
+        }
+        if self._compares:
+            # Before what changes often, so that a large download is not repeated for it.
+            facts["official"] = do("official", "official wheel", {"sha256": fetched["sha256"]}, self._compare)
+        facts |= {
             "plugin": do("plugin", "plugin in NCCL's place", {"digest": plugin_digest()}, self._install_plugin),
             "client": do("client", "this project, for trainers", {"digest": client_digest()}, self._install_client),
         }
-        if self._options.compare_official or self._steps.facts("official"):
-            compared = do("official", "official wheel", {"sha256": fetched["sha256"]}, self._compare)
-            facts["official"] = compared
         if self._steps.stale:
             provenance.write(target, provenance.gather(target, facts))
             shutil.rmtree(target.wheels, ignore_errors=True)
@@ -73,8 +78,8 @@ class _Installation:
     def _change(self, step: str) -> None:
         """Before the first change: what is being changed is not finished, and what a killed pip left is undone."""
         self._target.folder.mkdir(parents=True, exist_ok=True)
-        # A server needs nothing of the last two, so others may start one while they are done.
-        if step not in ("client", "official"):
+        # A server needs nothing of the last one, so others may start one while it is done.
+        if step != "client":
             (self._target.folder / PROVENANCE).unlink(missing_ok=True)
         sweep(self._target.venv)
 

@@ -67,6 +67,7 @@ def serving(
     env: Mapping[str, str] = {},
     deadline: float = 300.0,
     port: int = 0,
+    log: Path | None = None,
     waiting: Callable[[float], None] = lambda _seconds: None,
 ) -> Iterator[RunningServer]:
     """A real vLLM on 127.0.0.1 that serves ``model``, a directory, under the directory's name; ended on leaving.
@@ -75,6 +76,7 @@ def serving(
     env       more environment variables, such as ``WEIGHT_PLANE_TIMEOUT`` (seconds of one meeting or broadcast, 300)
     deadline  seconds until it must be healthy
     port      0 takes a free one
+    log       where all its processes print; a new file in the environment's folder when None
     waiting   called several times a second while it starts, with the seconds so far
 
     Follows vLLM 0.21.0 to 0.32.0, ``vllm.entrypoints.openai.api_server``. Raises NotInstalledError, ServerDiedError,
@@ -83,7 +85,7 @@ def serving(
     if not environment.python.exists():
         raise NotInstalledError(environment.version, environment.folder.parent)
     port = port or free_port()
-    log = environment.serve_logs / f"{time.strftime('%Y%m%d-%H%M%S')}-{port}.log"
+    log = log or environment.serve_logs / f"{time.strftime('%Y%m%d-%H%M%S')}-{port}.log"
     with running(
         command(environment, model, port, flags),
         f"http://127.0.0.1:{port}",

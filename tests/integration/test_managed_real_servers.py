@@ -199,6 +199,26 @@ def test_the_command_says_what_it_serves_and_when_it_has_ended_by_itself(
     assert all_gone(pids(tmp_path))
 
 
+def test_the_log_can_be_shown_as_it_grows(environment: Environment, tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "conformance.real", "serve", VERSION, "--show-log", "--", "--seed", "7"],
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as command:
+        assert command.stdout is not None
+        shown = [command.stdout.readline()]
+        while not shown[-1].startswith("http://"):
+            assert command.poll() is None
+            shown.append(command.stdout.readline())
+        requests.get(f"{shown[-1].strip()}/health?mine", timeout=5)
+        while "/health?mine" not in shown[-1]:
+            assert command.poll() is None
+            shown.append(command.stdout.readline())
+        command.terminate()
+        assert command.wait(20) == 143
+    assert any(line.startswith("stand-in: -m vllm") and "--seed 7" in line for line in shown)
+
+
 @pytest.mark.parametrize("text", ["0.21", "newest", "../../etc"])
 def test_a_bad_version_is_an_error_of_usage(text: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as seen:
