@@ -12,7 +12,9 @@ from mock_vllm.http.errors import install_error_handlers
 from mock_vllm.http.inspection_routes import inspection_routes
 from mock_vllm.http.journaling import JournalingApp, Receive, Scope, Send
 from mock_vllm.http.sleep_routes import sleep_routes
+from mock_vllm.http.typed_weight_routes import typed_weight_routes
 from mock_vllm.http.weight_routes import weight_routes
+from mock_vllm.profiles.profile import Bodies
 from mock_vllm.settings import Settings
 
 
@@ -44,10 +46,11 @@ def _routes(engine: MockEngine) -> FastAPI:
     app = FastAPI(title="vLLM API (mock)", version=engine.profile.version)
     # vLLM's default: any origin. Its answers say `vary: Origin`, except those of the outermost error handler.
     app.add_middleware(CORSMiddleware, allow_origins=["*"], allow_methods=["*"], allow_headers=["*"])
-    install_error_handlers(app, engine.profile.endpoints)
+    install_error_handlers(app, engine.profile)
     app.include_router(basic_routes(engine))
     if engine.settings.dev_mode:
-        app.include_router(weight_routes(engine))
+        typed = engine.profile.bodies is Bodies.TYPED
+        app.include_router(typed_weight_routes(engine) if typed else weight_routes(engine))
         app.include_router(control_routes(engine))
         app.include_router(sleep_routes(engine))
     app.include_router(inspection_routes(engine))

@@ -16,6 +16,7 @@ from mock_vllm.engine.executor import Executor
 from mock_vllm.errors import EngineCallError, WorkerError
 
 PAUSE_MODES = ("abort", "wait", "keep")
+DEFAULT_WEIGHT_VERSION = "default"
 SLEEPING_TAGS = frozenset({"weights", "kv_cache"})
 
 _Job = tuple[str, Callable[[], Any], "concurrent.futures.Future[Any]"]
@@ -33,6 +34,7 @@ class EngineCore:
         self.executor = build_executor()
         self.paused = False
         self.sleeping: frozenset[str] = frozenset()
+        self.weight_version = DEFAULT_WEIGHT_VERSION
         self.busy: str | None = None
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._abandoning = threading.Event()
@@ -50,6 +52,26 @@ class EngineCore:
         The future raises EngineCallError with the client's message.
         """
         return self._submit("collective_rpc", method, lambda: self.executor.collective_rpc(method, args))
+
+    def compute_weight_checksums(self) -> concurrent.futures.Future[Any]:
+        """Digest the parameters of every worker; returns a list, one mapping a worker."""
+        return self._submit(
+            "compute_weight_checksums",
+            "compute_weight_checksums",
+            lambda: self.executor.collective_rpc("compute_weight_checksums", ()),
+        )
+
+    def finish_weight_update(self, weight_version: str | None) -> concurrent.futures.Future[Any]:
+        """Close the session on every worker, then set the label, if one was given."""
+        return self._submit("collective_rpc", "finish_weight_update", lambda: self._finish(weight_version))
+
+    def set_weight_version(self, weight_version: str) -> concurrent.futures.Future[Any]:
+        """Set the label, without any check."""
+        return self._submit("update_weight_version", "update_weight_version", lambda: self._label(weight_version))
+
+    def get_weight_version(self) -> concurrent.futures.Future[Any]:
+        """Ask for the label, in turn."""
+        return self._submit("get_weight_version", "get_weight_version", lambda: self.weight_version)
 
     def pause(self) -> concurrent.futures.Future[Any]:
         """Stop scheduling new requests."""
@@ -74,6 +96,10 @@ class EngineCore:
     def wake_up(self, tags: list[str] | None) -> concurrent.futures.Future[Any]:
         """Take back what `tags` name, or everything; scheduling goes on in any case (up to 0.23)."""
         return self._submit("wake_up", "wake_up", lambda: self._awake(tags))
+
+    def release_kv_cache(self) -> concurrent.futures.Future[Any]:
+        """Give up the KV cache of a paused engine; the mock has none."""
+        return self._submit("release_kv_cache_memory", "release_kv_cache_memory", lambda: None)
 
     def is_sleeping(self) -> concurrent.futures.Future[Any]:
         """True while merely paused, too."""
@@ -125,7 +151,16 @@ class EngineCore:
         self.executor = self._build_executor()
         self.paused = False
         self.sleeping = frozenset()
+        self.weight_version = DEFAULT_WEIGHT_VERSION
         self._abandoning.clear()
+
+    def _finish(self, weight_version: str | None) -> None:
+        self.executor.collective_rpc("finish_weight_update", ())
+        if weight_version is not None:
+            self.weight_version = weight_version
+
+    def _label(self, weight_version: str) -> None:
+        self.weight_version = weight_version
 
     def _fall_asleep(self, level: int, mode: str) -> None:
         if mode not in PAUSE_MODES:

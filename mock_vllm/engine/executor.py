@@ -26,8 +26,11 @@ class Executor(Protocol):
 
     workers: list[Worker]
 
-    def collective_rpc(self, method: str, args: tuple[Any, ...]) -> None:
-        """Call a method on every worker. Raises WorkerError with the text that the engine core sees."""
+    def collective_rpc(self, method: str, args: tuple[Any, ...]) -> list[Any]:
+        """Call a method on every worker; returns one result a worker.
+
+        Raises WorkerError with the text that the engine core sees.
+        """
 
     def abandon(self) -> None:
         """Wake up workers that wait for the trainer, from another thread."""
@@ -42,8 +45,8 @@ class InProcessExecutor:
     def __init__(self, worker: Worker) -> None:
         self.workers = [worker]
 
-    def collective_rpc(self, method: str, args: tuple[Any, ...]) -> None:
-        getattr(self.workers[0], method)(*args)
+    def collective_rpc(self, method: str, args: tuple[Any, ...]) -> list[Any]:
+        return [getattr(self.workers[0], method)(*args)]
 
     def abandon(self) -> None:
         self.workers[0].abandon()
@@ -59,17 +62,20 @@ class MultiprocExecutor:
         self.workers = workers
         self._lanes = [_Lane(worker) for worker in workers]
 
-    def collective_rpc(self, method: str, args: tuple[Any, ...]) -> None:
+    def collective_rpc(self, method: str, args: tuple[Any, ...]) -> list[Any]:
         # vLLM pickles a call on its way to the workers, which fails for what is nested too deeply.
         pickle.dumps(args)
         for lane in self._lanes:
             lane.requests.put((method, args))
+        results = []
         for lane in self._lanes:
-            error = lane.replies.get()
-            if error is not None:
+            failed, result = lane.replies.get()
+            if failed:
                 raise WorkerError(
-                    f"Worker failed with error '{error}', please check the stack trace above for the root cause"
+                    f"Worker failed with error '{result}', please check the stack trace above for the root cause"
                 )
+            results.append(result)
+        return results
 
     def abandon(self) -> None:
         for lane in self._lanes:
@@ -90,20 +96,20 @@ class _Lane:
     def __init__(self, worker: Worker) -> None:
         self.worker = worker
         self.requests: queue.SimpleQueue[tuple[str, tuple[Any, ...]] | None] = queue.SimpleQueue()
-        self.replies: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        self.replies: queue.SimpleQueue[tuple[bool, Any]] = queue.SimpleQueue()
         self.thread = threading.Thread(target=self._serve, name=f"mock-worker-{worker.rank}", daemon=True)
         self.thread.start()
 
     def _serve(self) -> None:
         while (request := self.requests.get()) is not None:
             method, args = request
-            call: Callable[..., None] = getattr(self.worker, method)
+            call: Callable[..., Any] = getattr(self.worker, method)
             try:
-                call(*args)
+                result = call(*args)
             except WorkerError as error:
-                self.replies.put(str(error))
+                self.replies.put((True, str(error)))
             except Exception as error:
                 logger.exception("the mock itself failed in %s", method)
-                self.replies.put(str(error))
+                self.replies.put((True, str(error)))
             else:
-                self.replies.put(None)
+                self.replies.put((False, result))

@@ -41,15 +41,22 @@ def announced_packed(names: Any, dtype_names: Any, shapes: Any) -> Iterator[Anno
             raise WorkerError(str(error)) from None
 
 
-def cut_buffers(tensors: Iterable[Announced], buffer_size_bytes: Any, num_buffers: Any) -> Iterator[list[Announced]]:
+def cut_buffers(
+    tensors: Iterable[Announced], buffer_size_bytes: Any, num_buffers: Any, no_buffers: str = "list index out of range"
+) -> Iterator[list[Announced]]:
     """Yield the tensors of each buffer, in order.
+
+    Args:
+        tensors: what the update announces.
+        buffer_size_bytes, num_buffers: as the client gave them.
+        no_buffers: what the release says when the number of buffers is 0 or below.
 
     Raises:
         WorkerError: the two numbers are not what vLLM can work with, worded as Python does.
     """
     try:
         if not list(range(num_buffers)):
-            raise WorkerError("list index out of range")
+            raise WorkerError(no_buffers)
         bucket: list[Announced] = []
         filled = 0
         for tensor in tensors:
@@ -64,8 +71,12 @@ def cut_buffers(tensors: Iterable[Announced], buffer_size_bytes: Any, num_buffer
         raise WorkerError(str(error)) from None
 
 
-def check_unpacking(bucket: list[Announced]) -> None:
+def check_unpacking(bucket: list[Announced], takes_scalars: bool = False) -> None:
     """Fail where torch cannot view a piece of the buffer as its tensor.
+
+    Args:
+        bucket: the tensors of one buffer, in order.
+        takes_scalars: the release unpacks tensors without dimensions.
 
     Raises:
         WorkerError: a tensor begins at an offset that is no multiple of its item size, or its shape cannot be viewed.
@@ -78,5 +89,5 @@ def check_unpacking(bucket: list[Announced]) -> None:
                 f"self.storage_offset() must be divisible by {itemsize} to view Byte as {tensor.dtype.scalar} "
                 f"(different element sizes), but got {offset}"
             )
-        check_view(tensor.shape)
+        check_view(tensor.shape, takes_scalars)
         offset += tensor.nbytes

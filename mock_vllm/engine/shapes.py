@@ -1,4 +1,4 @@
-"""What torch says to a shape that is none, without torch (torch 2.11, as pinned by vLLM 0.21.0; recorded)."""
+"""What torch says to a shape that is none, without torch (2.11 as vLLM 0.21.0 pins it, 2.13 as 0.32.0; recorded)."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from mock_vllm.errors import WorkerError
+from mock_vllm.profiles.profile import TorchTexts
 
 _EMPTY_SIGNATURES = (
     " * (tuple of ints size, *, tuple of names names, torch.memory_format memory_format = None, "
@@ -18,7 +19,7 @@ _LARGEST_ALLOCATION = 1 << 43
 """Bytes; no machine grants more, and waiting for such a broadcast would only hide the mistake."""
 
 
-def check_empty(size: Any, itemsize: int) -> tuple[int, ...]:
+def check_empty(size: Any, itemsize: int, texts: TorchTexts = TorchTexts.TORCH_2_11) -> tuple[int, ...]:
     """Return the shape that `torch.empty(size)` makes; `size` is a list of dimensions or one number.
 
     Raises:
@@ -26,7 +27,7 @@ def check_empty(size: Any, itemsize: int) -> tuple[int, ...]:
     """
     shape = [size] if _is_dimension(size) else size
     if not isinstance(shape, list) or not all(_is_dimension(dimension) for dimension in shape):
-        raise refuse_empty(size, "torch.dtype")
+        raise _refuse_size(size, texts)
     for position, dimension in enumerate(shape):
         if not -(1 << 63) <= dimension < 1 << 63:
             raise WorkerError(
@@ -46,20 +47,42 @@ def check_empty(size: Any, itemsize: int) -> tuple[int, ...]:
     return tuple(shape)
 
 
-def refuse_empty(size: Any, dtype_class: str) -> WorkerError:
-    """Return torch's complaint about the arguments of `torch.empty`, for a size and the class of the dtype's value."""
+def refuse_module_as_dtype(size: Any, texts: TorchTexts) -> WorkerError:
+    """Return torch's complaint about a dtype that is a module."""
+    if texts is TorchTexts.TORCH_2_11:
+        return _no_combination(size, "module")
+    return WorkerError("empty(): argument 'dtype' must be torch.dtype, not module")
+
+
+def _refuse_size(size: Any, texts: TorchTexts) -> WorkerError:
+    if texts is TorchTexts.TORCH_2_11:
+        return _no_combination(size, "torch.dtype")
+    wants = "empty(): argument 'size' (position 1) must be tuple of ints"
+    if not isinstance(size, list):
+        return WorkerError(f"{wants}, not {type(size).__name__}")
+    position = next(index for index, dimension in enumerate(size) if not _is_dimension(dimension))
+    return WorkerError(f"{wants}, but found element of type {type(size[position]).__name__} at pos {position}")
+
+
+def _no_combination(size: Any, dtype_class: str) -> WorkerError:
     return WorkerError(
         f"empty() received an invalid combination of arguments - got ({type(size).__name__}, device=str, "
         f"dtype={dtype_class}), but expected one of:\n{_EMPTY_SIGNATURES}"
     )
 
 
-def check_view(shape: tuple[Any, ...]) -> None:
-    """Fail where `tensor.view(*shape)` does, for a shape of the right number of elements.
+def check_view(shape: tuple[Any, ...], takes_scalars: bool = False) -> None:
+    """Fail where a view as this shape does, for a shape of the right number of elements.
+
+    Args:
+        shape: in elements.
+        takes_scalars: the release passes the shape as one argument, so that it may be empty.
 
     Raises:
         WorkerError: the shape has no dimensions, one that is no number, or two that are negative.
     """
+    if not shape and takes_scalars:
+        return
     if not shape:
         raise WorkerError(_view_error("", ""))
     if isinstance(shape[0], bool):

@@ -11,9 +11,9 @@ from typing import Any
 
 from mock_vllm.engine.digests import Received, TensorSplitter
 from mock_vllm.engine.dtypes import TORCH_MODULES, find_dtype
-from mock_vllm.engine.infos import InfoParser, check_lengths
+from mock_vllm.engine.infos import InfoParser, check_lengths, check_rendezvous
 from mock_vllm.engine.packing import Announced, announced_packed, check_unpacking, cut_buffers
-from mock_vllm.engine.shapes import check_empty, refuse_empty
+from mock_vllm.engine.shapes import check_empty, refuse_module_as_dtype
 from mock_vllm.errors import WorkerError
 from mock_vllm.profiles.profile import Profile
 from mock_vllm.receivers.receiver import PlaneEvent, Receiver, ReceiverFactory
@@ -45,12 +45,13 @@ class TransferEngine:
         self._make_receiver = make_receiver
         self._on_event = on_event
         self._keep_bytes = keep_bytes
-        self._texts = profile.session
-        self._unsupported_dtype = profile.unsupported_dtype
-        self._init_infos = InfoParser(profile.init_info, "init_info", profile.engine_class)
+        self._profile = profile
+        check_init = check_rendezvous if profile.unique_id else None
+        self._init_infos = InfoParser(profile.init_info, "init_info", profile.engine_class, check_init)
         self._update_infos = InfoParser(profile.update_info, "update_info", profile.engine_class, check_lengths)
         self._receiver: Receiver | None = None
         self._joining: Receiver | None = None
+        self._packing: Any = None
         self._abandoned = False
 
     def init(self, init_info: Any) -> dict[str, Any]:
@@ -66,6 +67,8 @@ class TransferEngine:
             rank = self._worker_rank + info.rank_offset
         except TypeError as error:
             raise WorkerError(str(error)) from None
+        if info.master_address is None:
+            raise WorkerError("the TCP plane meets at an address; a group named by NCCL's unique id needs NCCL")
         receiver = self._make_receiver(self._on_event)
         self._joining = receiver
         if self._abandoned:
@@ -74,6 +77,8 @@ class TransferEngine:
             receiver.join(info.master_address, info.master_port, rank, info.world_size)
         finally:
             self._joining = None
+        if self._profile.packed_in_init:
+            self._packing = info
         old, self._receiver = self._receiver, receiver
         if old is not None:
             old.close()
@@ -97,9 +102,10 @@ class TransferEngine:
         """
         receiver = self._receiver
         if receiver is None:
-            raise WorkerError(self._texts.not_initialized)
-        if info.packed:
-            self._receive_packed(receiver, info, load)
+            raise WorkerError(self._profile.session.not_initialized)
+        packing = self._packing if self._profile.packed_in_init else info
+        if packing.packed:
+            self._receive_packed(receiver, info, packing, load)
         else:
             self._receive_plain(receiver, info, load)
 
@@ -119,25 +125,27 @@ class TransferEngine:
 
     def _receive_plain(self, receiver: Receiver, info: Any, load: Loader) -> None:
         for name, dtype_name, shape in zip(info.names, info.dtype_names, info.shapes, strict=False):
+            texts = self._profile.torch_texts
             if dtype_name in TORCH_MODULES:
-                raise refuse_empty(shape, "module")
+                raise refuse_module_as_dtype(shape, texts)
             dtype = find_dtype(dtype_name)
-            made = check_empty(shape, dtype.itemsize)
+            made = check_empty(shape, dtype.itemsize, texts)
             if not dtype.in_nccl:
-                raise WorkerError(self._unsupported_dtype.format(dtype=dtype))
+                raise WorkerError(self._profile.unsupported_dtype.format(dtype=dtype))
             tensor = Announced(name, dtype, made, math.prod(made) * dtype.itemsize)
             load(self._broadcast(receiver, [tensor]))
 
-    def _receive_packed(self, receiver: Receiver, info: Any, load: Loader) -> None:
+    def _receive_packed(self, receiver: Receiver, info: Any, packing: Any, load: Loader) -> None:
         tensors = announced_packed(info.names, info.dtype_names, info.shapes)
-        for bucket in cut_buffers(tensors, info.packed_buffer_size_bytes, info.packed_num_buffers):
+        size, count = packing.packed_buffer_size_bytes, packing.packed_num_buffers
+        for bucket in cut_buffers(tensors, size, count, self._profile.no_buffers):
             received = self._broadcast(receiver, bucket)
-            check_unpacking(bucket)
+            check_unpacking(bucket, self._profile.unpacks_scalars)
             load(received)
 
     def _broadcast(self, receiver: Receiver, tensors: list[Announced]) -> list[Received]:
         nbytes = sum(tensor.nbytes for tensor in tensors)
-        check_empty(nbytes, 1)
+        check_empty(nbytes, 1, self._profile.torch_texts)
         splitter = TensorSplitter(tensors, self._keep_bytes)
         receiver.broadcast(nbytes, splitter)
         return splitter.finish(receiver.delivers_bytes)

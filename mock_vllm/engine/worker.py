@@ -58,7 +58,7 @@ class Worker:
             raise WorkerError(self._profile.session.update_without_start)
         self._update_calls += 1
         try:
-            transfer.receive(transfer.parse_update(update_info), self._load)
+            transfer.receive(transfer.parse_update(self._own(update_info)), self._load)
         except WorkerError:
             self.session.failed = True
             if self._profile.failed_update_closes_session:
@@ -74,6 +74,35 @@ class Worker:
         self._loader.finish()
         self.session.close()
 
+    def start_draft_weight_update(self) -> None:
+        """Open a session for the speculative draft model, of which the mock has none."""
+        self._configured()
+        if self.session.active:
+            raise WorkerError(self._profile.session.already_active)
+        raise WorkerError("Draft model weight update requested, but no draft model is configured.")
+
+    def shutdown_weight_transfer_engine(self) -> None:
+        """Leave the trainer's group; refused inside a session, and no error without a group."""
+        if self.session.active:
+            raise WorkerError("Cannot release a trainer connection during a weight update")
+        self.shutdown()
+        self.group = None
+
+    def compute_weight_checksums(self) -> dict[str, str]:
+        """Digest every parameter of the model as vLLM names them."""
+        if self.session.active or self._loader.on_meta:
+            raise WorkerError("Cannot copy out of meta tensor; no data!")
+        return {f"dp0:pp0:pcp0:tp{self.rank}:{name}": digest for name, digest in self._loader.checksums().items()}
+
+    def reset_weights(self) -> None:
+        """Fill every parameter with zeros."""
+        self.store.zero()
+
+    @property
+    def whole(self) -> bool:
+        """The model can compute: no layer waits for its weights."""
+        return not self._loader.on_meta
+
     def abandon(self) -> None:
         """Wake up a method that waits for the trainer, from another thread."""
         if self._transfer is not None:
@@ -83,6 +112,15 @@ class Worker:
         """Leave the group."""
         if self._transfer is not None:
             self._transfer.shutdown()
+
+    def _own(self, update_info: Any) -> Any:
+        """Return this worker's entry of an array; anything else is for every worker."""
+        if not (self._profile.update_per_worker and isinstance(update_info, list)):
+            return update_info
+        try:
+            return update_info[self.rank]
+        except IndexError as error:
+            raise WorkerError(str(error)) from None
 
     def _load(self, tensors: list[Received]) -> None:
         self._loader.load(tensors, self._update_calls)

@@ -14,22 +14,38 @@ from fastapi.responses import JSONResponse, Response
 from mock_vllm.build import MockEngine
 from mock_vllm.errors import EngineCallError
 
+PauseMode = Literal["abort", "wait", "keep"]
+
 
 def control_routes(engine: MockEngine) -> APIRouter:
     """Return the router of the routes around an update. Failures of the engine have a string under `error` here."""
     router = APIRouter()
 
-    @router.post("/pause")
-    async def pause_generation(
-        mode: Annotated[Literal["abort", "wait", "keep"], Query()] = "abort",  # noqa: ARG001
-        wait_for_inflight_requests: Annotated[bool, Query()] = False,  # noqa: ARG001
-        clear_cache: Annotated[bool, Query()] = True,  # noqa: ARG001
-    ) -> JSONResponse:
+    async def pause() -> JSONResponse:
         try:
             await asyncio.wrap_future(engine.core.pause())
         except EngineCallError as error:
             return _failed("pause generation", error)
         return JSONResponse({"status": "paused"})
+
+    if engine.profile.waits_by_parameter:
+
+        @router.post("/pause")
+        async def pause_generation(
+            mode: Annotated[PauseMode, Query()] = "abort",  # noqa: ARG001
+            wait_for_inflight_requests: Annotated[bool, Query()] = False,  # noqa: ARG001
+            clear_cache: Annotated[bool, Query()] = True,  # noqa: ARG001
+        ) -> JSONResponse:
+            return await pause()
+
+    else:
+
+        @router.post("/pause")
+        async def pause_generation_by_mode(
+            mode: Annotated[PauseMode, Query()] = "abort",  # noqa: ARG001
+            clear_cache: Annotated[bool, Query()] = True,  # noqa: ARG001
+        ) -> JSONResponse:
+            return await pause()
 
     @router.post("/resume")
     async def resume_generation() -> JSONResponse:
@@ -52,7 +68,9 @@ def control_routes(engine: MockEngine) -> APIRouter:
         reset_running_requests: Annotated[bool, Query()] = False,  # noqa: ARG001
         reset_external: Annotated[bool, Query()] = False,  # noqa: ARG001
     ) -> Response:
-        await asyncio.wrap_future(engine.core.reset_prefix_cache())
+        success = await asyncio.wrap_future(engine.core.reset_prefix_cache())
+        if engine.profile.flush_answers_json:
+            return JSONResponse({"success": bool(success)})
         return Response(status_code=200)
 
     @router.get("/get_world_size")

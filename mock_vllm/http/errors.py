@@ -14,7 +14,10 @@ from fastapi import FastAPI, HTTPException, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 
-from mock_vllm.profiles.profile import Endpoint
+from mock_vllm.http.validation_summary import hide_paths, summarise
+from mock_vllm.profiles.profile import Endpoint, Profile, Validation
+
+_BAD_VALUES = (ValueError, TypeError, OverflowError)
 
 _INSTALLED_AT = "/usr/local/lib/python3.12/dist-packages/vllm"
 """Where the official image holds vLLM: the path that its validation errors show."""
@@ -27,33 +30,33 @@ def envelope(message: str, kind: str, status: int, param: str | None = None) -> 
     )
 
 
-def install_error_handlers(app: FastAPI, endpoints: dict[str, Endpoint]) -> None:
-    """Register the release's handlers.
-
-    Args:
-        app: the application.
-        endpoints: where the release defines the routes that validate their query.
-    """
+def install_error_handlers(app: FastAPI, profile: Profile) -> None:
+    """Register the release's handlers."""
+    clean = hide_paths if profile.hides_paths else str
 
     async def on_http_exception(_: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, HTTPException)
-        return envelope(str(error.detail), HTTPStatus(error.status_code).phrase, error.status_code)
+        return envelope(clean(str(error.detail)), HTTPStatus(error.status_code).phrase, error.status_code)
 
     async def on_validation_error(request: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, RequestValidationError)
-        message = _validation_text(request, error, endpoints.get(request.url.path))
-        return envelope(message, HTTPStatus.BAD_REQUEST.phrase, HTTPStatus.BAD_REQUEST)
+        if profile.validation is Validation.SUMMARISED:
+            message, param = summarise(error.errors())
+        else:
+            message, param = _validation_text(request, error, profile.endpoints.get(request.url.path)), None
+        return envelope(clean(message), HTTPStatus.BAD_REQUEST.phrase, HTTPStatus.BAD_REQUEST, param)
+
+    async def on_any_exception(_: Request, error: Exception) -> JSONResponse:
+        if isinstance(error, _BAD_VALUES):
+            return envelope(clean(str(error)), "BadRequestError", HTTPStatus.BAD_REQUEST)
+        return envelope(clean(str(error)), "InternalServerError", HTTPStatus.INTERNAL_SERVER_ERROR)
 
     app.add_exception_handler(HTTPException, on_http_exception)
     app.add_exception_handler(RequestValidationError, on_validation_error)
+    if not profile.value_errors_close:
+        for kind in _BAD_VALUES:
+            app.add_exception_handler(kind, on_any_exception)
     app.add_exception_handler(Exception, on_any_exception)
-
-
-async def on_any_exception(_: Request, error: Exception) -> JSONResponse:
-    """Answer what nothing else caught; the status depends on the exception's class."""
-    if isinstance(error, ValueError | TypeError | OverflowError):
-        return envelope(str(error), "BadRequestError", HTTPStatus.BAD_REQUEST)
-    return envelope(str(error), "InternalServerError", HTTPStatus.INTERNAL_SERVER_ERROR)
 
 
 def _validation_text(request: Request, error: RequestValidationError, endpoint: Endpoint | None) -> str:

@@ -21,7 +21,7 @@ class HeldTensor(BaseModel):
     nbytes: int
     sha256: str | None
     received_sha256: str | None
-    origin: Literal["checkpoint", "transfer", "uninitialised"]
+    origin: Literal["checkpoint", "transfer", "uninitialised", "zeroed"]
     update: int | None
     loaded: bool
     live: bool

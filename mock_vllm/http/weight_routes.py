@@ -15,6 +15,7 @@ from fastapi.responses import JSONResponse
 
 from mock_vllm.build import MockEngine
 from mock_vllm.errors import ApiProcessError
+from mock_vllm.http.encodable import check_encodable
 
 
 def weight_routes(engine: MockEngine) -> APIRouter:
@@ -65,18 +66,5 @@ async def _required(request: Request, key: str) -> Any:
     value = (await _json_object(request)).get(key)
     if value is None:
         raise HTTPException(400, f"Missing '{key}' in request body")
-    _check_encodable(value)
+    check_encodable(value)
     return value
-
-
-def _check_encodable(value: Any) -> None:
-    """Raise UnicodeEncodeError for a lone surrogate, as vLLM's message to its engine does (answered with 400)."""
-    waiting = [value]
-    while waiting:
-        current = waiting.pop()
-        if isinstance(current, str):
-            current.encode()
-        elif isinstance(current, dict):
-            waiting += [*current, *current.values()]
-        elif isinstance(current, list):
-            waiting += current

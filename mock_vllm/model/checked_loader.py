@@ -6,6 +6,7 @@ Follows vLLM 0.21.0: `vllm.model_executor.models.utils.AutoWeightsLoader`, `…m
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Iterable
 
@@ -46,6 +47,20 @@ class CheckedLoader:
         self._runtime_names = {runtime_name(name) for name in self._shapes}
         self._checkpoint_format = True
 
+    @property
+    def on_meta(self) -> bool:
+        return self._layout.on_meta
+
+    def checksums(self) -> dict[str, str]:
+        held = self._store.snapshot()
+        parts: dict[str, list[str]] = {}
+        for name in self._shapes:
+            parts.setdefault(runtime_name(name), []).append(held[name].sha256 or "")
+        return {
+            name: digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()
+            for name, digests in parts.items()
+        }
+
     def begin(self, checkpoint_format: bool) -> None:
         self._checkpoint_format = checkpoint_format
         if checkpoint_format:
@@ -65,6 +80,7 @@ class CheckedLoader:
             for layer in self._layout.layers.values():
                 if 0 < layer.arrived < layer.total and not layer.complete:
                     self._place(layer)
+            self._layout.end_session()
         self._store.publish()
 
     def _load_checkpoint_tensor(self, received: Received, update: int) -> None:
@@ -103,7 +119,7 @@ class CheckedLoader:
             if layer.arrived >= layer.total:
                 self._mark_uninitialised(layer.names)
             raise WorkerError(layer.misfit)
-        layer.complete = True
+        layer.complete, layer.prepared = True, False
         self._store.publish(layer.loaded)
         self._mark_uninitialised(name for name in layer.names if name not in layer.loaded)
 

@@ -47,6 +47,8 @@ class Layer:
         arrived: elements that came in this session; the loader counts and does not look which.
         complete: all elements came, so the layer was put in place and takes no more in this session.
         loaded: names that were buffered in this session and fit.
+        prepared: taken apart for a session and not put in place since. A session that finds it so goes on where the
+            last one broke off: nothing it had buffered or counted is forgotten.
         misfit: what the loader said to a tensor of this session that does not fit. It stays in the buffer, which is
             replayed when the layer is put in place, and fails there once more.
     """
@@ -57,6 +59,7 @@ class Layer:
     complete: bool = False
     loaded: set[str] = field(default_factory=set)
     misfit: str | None = None
+    prepared: bool = False
 
 
 class Layout:
@@ -77,9 +80,21 @@ class Layout:
         return self._layer_of[name]
 
     def begin_session(self) -> None:
-        """Forget what an earlier session brought."""
+        """Take every layer apart that is in place."""
         for layer in self.layers.values():
-            layer.arrived = 0
-            layer.complete = False
-            layer.loaded = set()
-            layer.misfit = None
+            if not layer.prepared:
+                layer.arrived = 0
+                layer.complete = False
+                layer.loaded = set()
+                layer.misfit = None
+                layer.prepared = True
+
+    def end_session(self) -> None:
+        """Every layer is in place again, whatever it holds."""
+        for layer in self.layers.values():
+            layer.prepared = False
+
+    @property
+    def on_meta(self) -> bool:
+        """Some layer is taken apart."""
+        return any(layer.prepared for layer in self.layers.values())

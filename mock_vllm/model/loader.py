@@ -10,6 +10,13 @@ from mock_vllm.engine.digests import Received
 class ModelLoader(Protocol):
     """Takes the tensors of a session. Each method mirrors a moment of the worker's session."""
 
+    @property
+    def on_meta(self) -> bool:
+        """Layers were taken apart for a session and not put together again: computing with them kills the engine."""
+
+    def checksums(self) -> dict[str, str]:
+        """Return a digest of every parameter, by vLLM's own names."""
+
     def begin(self, checkpoint_format: bool) -> None:
         """A session was opened."""
 

@@ -11,9 +11,17 @@ class OpenLoader:
 
     def __init__(self, store: WeightStore) -> None:
         self._store = store
+        self._apart = False
 
-    def begin(self, checkpoint_format: bool) -> None:  # noqa: ARG002
-        return
+    @property
+    def on_meta(self) -> bool:
+        return self._apart
+
+    def checksums(self) -> dict[str, str]:
+        return {name: held.sha256 or "" for name, held in self._store.snapshot().items() if held.loaded}
+
+    def begin(self, checkpoint_format: bool) -> None:
+        self._apart = self._apart or checkpoint_format
 
     def load(self, tensors: list[Received], update: int) -> None:
         for received in tensors:
@@ -21,4 +29,5 @@ class OpenLoader:
             self._store.put(received, update, loaded=True, live=False)
 
     def finish(self) -> None:
+        self._apart = False
         self._store.publish()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -69,6 +70,14 @@ class WeightStore:
         held = Held(stored.dtype.name, stored.shape, stored.nbytes, None, "uninitialised", None, False, True)
         with self._lock:
             self._held[name] = held
+
+    def zero(self) -> None:
+        """Mark every tensor as filled with zeros."""
+        for name, held in self.snapshot().items():
+            if held.loaded:
+                digest = hashlib.sha256(bytes(held.nbytes)).hexdigest()
+                with self._lock:
+                    self._held[name] = replace(held, sha256=digest, origin="zeroed", update=None, data=None)
 
     def publish(self, names: Iterable[str] | None = None) -> None:
         """Tensors that the loader took go live: the named ones, or all."""

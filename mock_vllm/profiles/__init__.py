@@ -5,8 +5,9 @@ from __future__ import annotations
 from mock_vllm.errors import SettingsError
 from mock_vllm.profiles.profile import Profile
 from mock_vllm.profiles.v0_21_0 import PROFILE as V0_21_0
+from mock_vllm.profiles.v0_32_0 import PROFILE as V0_32_0
 
-RELEASES: dict[str, Profile] = {profile.version: profile for profile in (V0_21_0,)}
+RELEASES: dict[str, Profile] = {profile.version: profile for profile in (V0_21_0, V0_32_0)}
 DEFAULT_RELEASE = "0.21.0"
 
 

@@ -18,8 +18,8 @@ Patching = pytest.MonkeyPatch
 def buffers_are_full_at_their_size(patching: Patching) -> None:
     """A buffer is cut when the sum reaches its size, not when it exceeds it."""
 
-    def cut(tensors: Any, size: Any, num_buffers: Any) -> Any:
-        return packing.cut_buffers(tensors, size - 1 if isinstance(size, int) else size, num_buffers)
+    def cut(tensors: Any, size: Any, *more: Any) -> Any:
+        return packing.cut_buffers(tensors, size - 1 if isinstance(size, int) else size, *more)
 
     patching.setattr(transfer, "cut_buffers", cut)
 
@@ -27,15 +27,15 @@ def buffers_are_full_at_their_size(patching: Patching) -> None:
 def buffers_have_no_size(patching: Patching) -> None:
     """Everything goes into one buffer."""
 
-    def cut(tensors: Any, size: Any, num_buffers: Any) -> Any:
-        return packing.cut_buffers(tensors, size if not isinstance(size, int) else 1 << 60, num_buffers)
+    def cut(tensors: Any, size: Any, *more: Any) -> Any:
+        return packing.cut_buffers(tensors, size if not isinstance(size, int) else 1 << 60, *more)
 
     patching.setattr(transfer, "cut_buffers", cut)
 
 
 def any_view_works(patching: Patching) -> None:
     """Packed tensors may begin anywhere and have no dimensions (0.32 allows the second)."""
-    patching.setattr(transfer, "check_unpacking", lambda bucket: None)
+    patching.setattr(transfer, "check_unpacking", lambda *bucket: None)
 
 
 def nccl_has_every_dtype(patching: Patching) -> None:

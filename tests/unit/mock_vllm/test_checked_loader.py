@@ -125,7 +125,9 @@ def test_a_misfit_beside_a_good_part_makes_every_finish_fail() -> None:
             model.loader.finish()
         assert str(caught.value) == text
     model.loader.begin(True)
-    model.loader.finish()
+    with pytest.raises(WorkerError):
+        model.loader.finish()
+    assert model.loader.on_meta
 
 
 def test_a_layer_that_becomes_full_after_a_misfit_fails_with_the_old_text() -> None:
