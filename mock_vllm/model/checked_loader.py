@@ -16,6 +16,7 @@ from mock_vllm.model import load_errors
 from mock_vllm.model.directory import ModelDirectory
 from mock_vllm.model.layout import Layer, Layout, is_fused_part, runtime_name
 from mock_vllm.model.module_classes import missing_parameter
+from mock_vllm.model.nested_names import refuse_inside
 from mock_vllm.model.shape_checks import check_shape
 from mock_vllm.model.weights import WeightStore
 
@@ -144,10 +145,12 @@ class CheckedLoader:
         """Raise for a name that the loader does not pass over."""
         root = name.partition(".")[0]
         if root in self._roots and root == "model":
+            if self._unknown_inside_is_error:
+                refuse_inside(name, self._directory.architecture, self._runtime_names)
+                return
             if is_fused_part(name) and not name.endswith(".bias"):
                 load_errors.refuse_fused(runtime_name(name).removeprefix("model."))
-            if not self._unknown_inside_is_error:
-                return
+            return
         load_errors.refuse_nested(name, self._shapes)
         raise WorkerError(
             load_errors.no_module_or_parameter(name, self._directory.architecture, self._roots, self._runtime_names)

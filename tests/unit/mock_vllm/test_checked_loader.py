@@ -148,7 +148,7 @@ def test_an_unknown_name_inside_the_model_is_ignored(name: str) -> None:
 
 def test_later_releases_refuse_it() -> None:
     model = Model(unknown_inside_is_error=True)
-    assert "There is no module or parameter named 'model.nope' in Qwen3ForCausalLM" in refusal(model, "model.nope")
+    assert "There is no module or parameter named 'nope' in Qwen3Model" in refusal(model, "model.nope")
 
 
 def test_a_tied_head_is_ignored() -> None:
