@@ -77,7 +77,34 @@ check_compose() {
     seen=$(VLLM_VERSION=0.99.0 MOCK_PORT=18000 timeout 60 docker-compose config)
     grep -qF -- "127.0.0.1:18000:8000" <<<"$seen" || fail "MOCK_PORT does not set the published port"
     grep -qxE -- " *- '?0.99.0'?" <<<"$seen" || fail "VLLM_VERSION does not set the release"
-    [[ $(timeout 60 docker-compose config --services) == mock ]] || fail "the default service is not mock alone"
+    [[ $(timeout 60 docker-compose config | without_profile) == mock ]] || fail "the default service is not mock alone"
+}
+
+# The services that start when no profile is named (compose 1.29 lists all of them with --services).
+without_profile() {
+    awk '/^[a-z]/ {inside = ($1 == "services:")}
+        inside && /^  [a-z]/ {name = $1; sub(":", "", name); found[name] = 1}
+        inside && /^    profiles:/ {delete found[name]}
+        END {for (name in found) print name}'
+}
+
+# What cannot run here, a GPU's container and Docker itself, is checked as far as the schema goes.
+check_compose_real() {
+    local seen
+    seen=$(env -u VLLM_TAG -u REAL_MODEL -u REAL_ADDRESS timeout 60 docker-compose --profile real config) ||
+        fail "docker-compose does not accept the profile real"
+    grep -qF -- "image: vllm/vllm-openai:v0.21.0" <<<"$seen" || fail "the GPU image is not v0.21.0 by default"
+    grep -qF -- "VLLM_SERVER_DEV_MODE: '1'" <<<"$seen" || fail "the GPU container has no dev mode"
+    grep -qF -- "'{\"backend\":\"nccl\"}'" <<<"$seen" || fail "the GPU container has no weight-transfer config"
+    grep -qxE -- " *- '?8001'?" <<<"$seen" || fail "the GPU container does not serve on port 8001"
+    grep -qxE -- " *- gpu" <<<"$seen" || fail "no GPU is reserved"
+    seen=$(VLLM_TAG=v0.99.0 timeout 60 docker-compose --profile real config)
+    grep -qF -- "image: vllm/vllm-openai:v0.99.0" <<<"$seen" || fail "VLLM_TAG does not set the GPU image"
+    seen=$(REAL_VERSION=0.99.0 timeout 60 docker-compose --profile real-cpu config) ||
+        fail "docker-compose does not accept the profile real-cpu"
+    grep -qF -- "127.0.0.1:8001:8001" <<<"$seen" || fail "real-cpu does not publish 127.0.0.1:8001"
+    grep -qF -- "VLLM_VERSION: 0.99.0" <<<"$seen" || fail "REAL_VERSION does not set the release of real-cpu"
+    [[ -f Dockerfile.real-cpu ]] || fail "Dockerfile.real-cpu is missing"
 }
 
 make_base() {
@@ -200,6 +227,7 @@ trap clean_up EXIT
 trap 'exit 129' HUP INT TERM
 say "compose file"
 check_compose
+check_compose_real
 say "base image: Debian $suite"
 make_base
 say "build"

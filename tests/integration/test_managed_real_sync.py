@@ -9,6 +9,7 @@ import hashlib
 import os
 import subprocess
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ import requests
 from conformance import tiny_model
 from conformance.real import Environment, RunningServer, installed, serving
 from conformance.real.launch import ENVIRONMENT
+from vime_sync import push
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(480)]
 
@@ -87,55 +89,66 @@ def real(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         yield Real(environment, server, checkpoints)
 
 
-def by_vime_sync(real: Real, checkpoint: Path, packed: bool) -> None:
-    from vime_sync import push
-
-    report = push(checkpoint, real.server.url, packed=packed, packed_buffer_bytes=SMALL_BUFFER)
-    assert report.tensors == 25
+Send = Callable[[Path], None]
 
 
-def by_vllm(real: Real, checkpoint: Path, packed: bool) -> None:
-    real.ask("/pause")
-    done = subprocess.run(
-        [
-            *(str(real.environment.python), str(TRAINER), real.server.url, str(checkpoint)),
-            *("packed" if packed else "plain", str(SMALL_BUFFER)),
-        ],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        env={**os.environ, **ENVIRONMENT, "WEIGHT_PLANE_TIMEOUT": "30"},
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    real.ask("/reset_prefix_cache")
-    real.ask("/resume")
+@contextmanager
+def vime_sync(real: Real, packed: bool) -> Iterator[Send]:
+    """This project's client, in this process."""
+
+    def send(checkpoint: Path) -> None:
+        report = push(checkpoint, real.server.url, packed=packed, packed_buffer_bytes=SMALL_BUFFER)
+        assert report.tensors == 25
+
+    yield send
 
 
-@pytest.mark.parametrize("send", [by_vime_sync, by_vllm])
+@contextmanager
+def vllm(real: Real, packed: bool) -> Iterator[Send]:
+    """vLLM's own trainer code, in a process of the managed environment."""
+    command = [real.environment.python, TRAINER, real.server.url, "packed" if packed else "plain", str(SMALL_BUFFER)]
+    environ = {**os.environ, **ENVIRONMENT, "WEIGHT_PLANE_TIMEOUT": "30"}
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environ
+    ) as trainer:
+        assert trainer.stdin is not None
+        assert trainer.stdout is not None
+        assert trainer.stderr is not None
+        try:
+            # vLLM may print before; the end of the output says that it has died.
+            if "ready\n" not in trainer.stdout:
+                pytest.fail(trainer.stderr.read())
+
+            def send(checkpoint: Path) -> None:
+                real.ask("/pause")
+                trainer.stdin.write(f"{checkpoint}\n")
+                trainer.stdin.flush()
+                if "sent\n" not in trainer.stdout:
+                    pytest.fail(trainer.stderr.read())
+                real.ask("/reset_prefix_cache")
+                real.ask("/resume")
+
+            yield send
+        finally:
+            trainer.kill()
+
+
+@pytest.mark.parametrize("trainer", [vime_sync, vllm])
 @pytest.mark.parametrize("packed", [False, True], ids=["plain", "packed"])
 def test_a_sync_arrives_is_loaded_and_can_be_taken_back(
-    real: Real, send: Callable[[Real, Path, bool], None], packed: bool
+    real: Real, trainer: Callable[[Real, bool], AbstractContextManager[Send]], packed: bool
 ) -> None:
-    if send is by_vime_sync and packed and not packs(real.environment.version):
-        pytest.skip("the client does not speak this release's packed form yet")
     first = real.tokens()
-    for checkpoint in ("B", "A"):
-        real.forget()
-        send(real, real.checkpoints[checkpoint], packed)
-        wanted = expected(real.checkpoints[checkpoint])
-        received = real.received()
-        assert len(received) == len(wanted)
-        assert {one["name"]: (one["dtype"], one["shape"], one["sha256"]) for one in received} == wanted
-        tokens = real.tokens()
-        assert (tokens == first) == (checkpoint == "A"), checkpoint
+    with trainer(real, packed) as send:
+        for checkpoint in ("B", "A"):
+            real.forget()
+            send(real.checkpoints[checkpoint])
+            wanted = expected(real.checkpoints[checkpoint])
+            received = real.received()
+            assert len(received) == len(wanted)
+            assert {one["name"]: (one["dtype"], one["shape"], one["sha256"]) for one in received} == wanted
+            assert (real.tokens() == first) == (checkpoint == "A"), checkpoint
     assert real.server.alive()
-
-
-def packs(version: str) -> bool:
-    from vime_sync.releases import release_of
-
-    return release_of(version).packed_in_update
 
 
 def test_the_plugin_says_in_the_log_that_it_is_in_place(real: Real) -> None:

@@ -1,9 +1,11 @@
 """A trainer that sends with vLLM's own code, run by the Python of a managed environment.
 
-    ENV/bin/python vllm_trainer.py URL CHECKPOINT.safetensors plain|packed [BUFFER_BYTES]
+    ENV/bin/python vllm_trainer.py URL plain|packed BUFFER_BYTES
 
+Says ``ready``; then, for each line of standard input, the path of a safetensors file, sends that and says ``sent``.
 Up to 0.27 the trainer's code broadcasts alone, and the calls are made here; from 0.28 on it makes them too. Pausing,
-flushing and resuming are the caller's. Any failure ends it with a traceback and status 1, after 60 s at the latest.
+flushing and resuming are the caller's. Any failure ends it with a traceback and status 1, at the latest 60 s after it
+began to send.
 """
 
 from __future__ import annotations
@@ -85,8 +87,8 @@ def send_with_trainer_engine(module: Any, url: str, tensors: dict[str, Any], pac
     trainer.shutdown()
 
 
-def main(url: str, checkpoint: str, mode: str, limit: str = str(2**30)) -> None:
-    """Sends the whole checkpoint once."""
+def main(url: str, mode: str, limit: str) -> None:
+    """Sends what standard input names, until it ends."""
     from safetensors.torch import load_file
     from vllm.plugins import load_general_plugins
 
@@ -96,10 +98,13 @@ def main(url: str, checkpoint: str, mode: str, limit: str = str(2**30)) -> None:
 
     newer = hasattr(nccl_engine, "NCCLTrainerWeightTransferEngine")
     send = send_with_trainer_engine if newer else send_with_static_methods
-    send(nccl_engine, url, load_file(checkpoint), mode == "packed", int(limit))
+    print("ready", flush=True)
+    for line in sys.stdin:
+        faulthandler.dump_traceback_later(DEADLINE, exit=True)
+        send(nccl_engine, url, load_file(line.strip()), mode == "packed", int(limit))
+        faulthandler.cancel_dump_traceback_later()
+        print("sent", flush=True)
 
 
 if __name__ == "__main__":
-    faulthandler.dump_traceback_later(DEADLINE, exit=True)
     main(*sys.argv[1:])
-    faulthandler.cancel_dump_traceback_later()
