@@ -7,6 +7,7 @@ from fastapi.middleware.cors import CORSMiddleware
 
 from mock_vllm.build import MockEngine, build_engine
 from mock_vllm.http.basic_routes import basic_routes
+from mock_vllm.http.completion_routes import completion_routes
 from mock_vllm.http.control_routes import control_routes
 from mock_vllm.http.errors import install_error_handlers
 from mock_vllm.http.inspection_routes import inspection_routes
@@ -48,6 +49,7 @@ def _routes(engine: MockEngine) -> FastAPI:
     app.add_middleware(CORSMiddleware, allow_origins=["*"], allow_methods=["*"], allow_headers=["*"])
     install_error_handlers(app, engine.profile)
     app.include_router(basic_routes(engine))
+    app.include_router(completion_routes(engine))
     if engine.settings.dev_mode:
         typed = engine.profile.bodies is Bodies.TYPED
         app.include_router(typed_weight_routes(engine) if typed else weight_routes(engine))

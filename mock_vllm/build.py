@@ -9,6 +9,7 @@ from functools import partial
 
 from mock_vllm.engine.core import EngineCore
 from mock_vllm.engine.executor import Executor, InProcessExecutor, MultiprocExecutor
+from mock_vllm.engine.generation import DEFAULT_VOCABULARY, Generation
 from mock_vllm.engine.transfer import TransferEngine
 from mock_vllm.engine.worker import Worker
 from mock_vllm.journal import Journal
@@ -37,6 +38,12 @@ class MockEngine:
     directory: ModelDirectory | None
     journal: Journal
     core: EngineCore
+    generation: Generation
+
+    @property
+    def vocabulary(self) -> int:
+        """Tokens that the model knows."""
+        return _vocabulary(self.directory)
 
     @property
     def max_model_len(self) -> int:
@@ -67,7 +74,13 @@ def build_engine(
         workers = [_build_worker(rank, settings, chosen, directory, journal, receiver) for rank in _ranks(settings)]
         return InProcessExecutor(workers[0]) if settings.executor == "uni" else MultiprocExecutor(workers)
 
-    return MockEngine(settings, chosen, directory, journal, EngineCore(build_executor))
+    core = EngineCore(build_executor)
+    return MockEngine(settings, chosen, directory, journal, core, Generation(core, _vocabulary(directory)))
+
+
+def _vocabulary(directory: ModelDirectory | None) -> int:
+    known = None if directory is None else directory.vocabulary
+    return known or DEFAULT_VOCABULARY
 
 
 def _ranks(settings: Settings) -> range:

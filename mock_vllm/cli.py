@@ -18,12 +18,13 @@ from mock_vllm.server import MockServer
 from mock_vllm.settings import EXECUTORS, KEEP, ON_MISMATCH, RECEIVERS, Settings
 
 EXIT_OK = 0
+EXIT_ENGINE_DIED = 1
 EXIT_USAGE = 2
 
 _EPILOG = """\
 Other flags of `vllm serve` are accepted and ignored with a warning, so that a launcher of vLLM can run this instead.
 
-Exit codes: 0 stopped by SIGINT or SIGTERM; 2 the server cannot be started as asked.
+Exit codes: 0 stopped by SIGINT or SIGTERM; 1 the engine died; 2 the server cannot be started as asked.
 
 Look inside a running mock at /mock/state, /mock/weights and /mock/journal.
 """
@@ -62,7 +63,9 @@ def _serve(server: MockServer) -> int:
         logging.info("serves %s (%s), receives over %s", settings.model, checked, settings.receiver)
         if not settings.dev_mode:
             logging.warning("VLLM_SERVER_DEV_MODE is off: the weight-transfer routes answer 404, as vLLM's do")
-        stopping.wait()
+        while not stopping.wait(0.1):
+            if server.ended:
+                return EXIT_ENGINE_DIED
     return EXIT_OK
 
 
@@ -88,6 +91,7 @@ def _settings(options: argparse.Namespace) -> Settings:
         weight_transfer=options.weight_transfer_config is not None or not options.strict_launch,
         served_model_name=options.served_model_name,
         max_model_len=options.max_model_len,
+        stay_when_dead=options.stay_when_dead,
     )
 
 
@@ -149,6 +153,9 @@ def _add_mock_options(serve: argparse.ArgumentParser) -> None:
         "--strict-launch",
         action="store_true",
         help="as vLLM: needs VLLM_SERVER_DEV_MODE=1 for these routes and --weight-transfer-config for a transfer",
+    )
+    group.add_argument(
+        "--stay-when-dead", action="store_true", help="keep answering (503) after the engine died, for a look at /mock"
     )
     group.add_argument("--quiet", action="store_true", help="print warnings and errors only")
 

@@ -3,6 +3,7 @@
 ImitatedError                 the real server fails here in the same way
 ├── WorkerError               raised in a worker; reaches the caller through the executor
 ├── BadValueError             a value that the API process could not convert (400)
+├── EngineDeadError           the engine has died; nothing but `/health` (503) is answered well any more
 ├── EngineCallError           a utility call of the engine failed, with the wording of the release
 └── ApiProcessError           raised in the API process before the engine was asked
 SettingsError                 the mock was started with something it cannot do
@@ -25,6 +26,13 @@ class EngineCallError(ImitatedError):
 
 class BadValueError(ImitatedError, ValueError):
     """A ValueError that vLLM's API process does not catch itself (400 from its catch-all handler)."""
+
+
+class EngineDeadError(ImitatedError):
+    """The engine process has ended."""
+
+    def __init__(self) -> None:
+        super().__init__("EngineCore encountered an issue. See stack trace (above) for the root cause.")
 
 
 class ApiProcessError(ImitatedError):

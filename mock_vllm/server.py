@@ -16,8 +16,11 @@ from mock_vllm.app import MockApp, create_app
 from mock_vllm.errors import ImitatedError, SettingsError
 from mock_vllm.settings import Settings
 
+logger = logging.getLogger(__name__)
+
 _START_SECONDS = 10.0
 _STOP_SECONDS = 5.0
+_DEATH_SECONDS = 0.5
 _TICK_SECONDS = 0.1
 """uvicorn's own: it renews the date header and looks at its limits this often."""
 
@@ -55,6 +58,8 @@ class MockServer:
         self._thread = threading.Thread(
             target=self._server.run, kwargs={"sockets": [self._socket]}, name="mock-vllm", daemon=True
         )
+        if not self.settings.stay_when_dead:
+            self.app.engine.core.on_death = self._end_soon
         _quiet_imitated_errors()
 
     @property
@@ -82,10 +87,17 @@ class MockServer:
             self._thread.join(_STOP_SECONDS)
         self._socket.close()
 
-    def wait(self) -> None:
-        """Block until the server is stopped from elsewhere."""
-        while self._thread.is_alive():
-            self._thread.join(0.5)
+    @property
+    def ended(self) -> bool:
+        """The server has ended by itself: its engine died."""
+        return self._thread.ident is not None and not self._thread.is_alive()
+
+    def _end_soon(self) -> None:
+        """End the server as vLLM does: the request is answered, `/health` says 503 for a moment, then nobody listens."""
+        logger.error("the engine died: a model without weights was asked to compute; the server ends")
+        timer = threading.Timer(_DEATH_SECONDS, self._server.stop)
+        timer.daemon = True
+        timer.start()
 
     def __enter__(self) -> MockServer:
         return self.start()

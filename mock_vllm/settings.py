@@ -32,6 +32,7 @@ class Settings:
         dev_mode: serve the development routes (`VLLM_SERVER_DEV_MODE=1`).
         weight_transfer: a weight transfer config was given.
         served_model_name: id in `/v1/models`; the model by default.
+        stay_when_dead: an engine that died leaves the server up, answering 503, instead of ending it as vLLM does.
         max_model_len: in tokens; the model's own by default.
     """
 
@@ -51,6 +52,7 @@ class Settings:
     weight_transfer: bool = True
     served_model_name: str | None = None
     max_model_len: int | None = None
+    stay_when_dead: bool = False
 
     def __post_init__(self) -> None:
         """Raises: SettingsError: one of the values cannot be."""

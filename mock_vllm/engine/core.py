@@ -13,13 +13,17 @@ from collections.abc import Callable
 from typing import Any
 
 from mock_vllm.engine.executor import Executor
-from mock_vllm.errors import EngineCallError, WorkerError
+from mock_vllm.errors import EngineCallError, EngineDeadError, WorkerError
 
 PAUSE_MODES = ("abort", "wait", "keep")
 DEFAULT_WEIGHT_VERSION = "default"
 SLEEPING_TAGS = frozenset({"weights", "kv_cache"})
 
 _Job = tuple[str, Callable[[], Any], "concurrent.futures.Future[Any]"]
+
+
+def _nothing() -> None:
+    return
 
 
 class EngineCore:
@@ -33,6 +37,8 @@ class EngineCore:
         self._build_executor = build_executor
         self.executor = build_executor()
         self.paused = False
+        self.dead = False
+        self.on_death: Callable[[], None] = _nothing
         self.sleeping: frozenset[str] = frozenset()
         self.weight_version = DEFAULT_WEIGHT_VERSION
         self.busy: str | None = None
@@ -45,6 +51,18 @@ class EngineCore:
     def queued(self) -> int:
         """Calls that wait for the one under way."""
         return self._jobs.qsize()
+
+    def compute(self) -> None:
+        """Run the model; with layers that wait for their weights, that is the end of the engine.
+
+        Raises:
+            EngineDeadError: the engine died of it, or had died before.
+        """
+        if not self.dead and not all(worker.whole for worker in self.executor.workers):
+            self.dead = True
+            self.on_death()
+        if self.dead:
+            raise EngineDeadError
 
     def collective_rpc(self, method: str, *args: Any) -> concurrent.futures.Future[Any]:
         """Call a method on every worker, in turn with everything else.
@@ -122,6 +140,9 @@ class EngineCore:
 
     def _submit(self, call: str, shown: str, run: Callable[[], Any]) -> concurrent.futures.Future[Any]:
         future: concurrent.futures.Future[Any] = concurrent.futures.Future()
+        if self.dead and shown != "reset":
+            future.set_exception(EngineDeadError())
+            return future
 
         def job() -> Any:
             self.busy = shown
@@ -150,6 +171,7 @@ class EngineCore:
         self.executor.shutdown()
         self.executor = self._build_executor()
         self.paused = False
+        self.dead = False
         self.sleeping = frozenset()
         self.weight_version = DEFAULT_WEIGHT_VERSION
         self._abandoning.clear()

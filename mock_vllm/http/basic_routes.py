@@ -19,7 +19,7 @@ def basic_routes(engine: MockEngine) -> APIRouter:
 
     @router.get("/health", response_class=Response)
     async def health() -> Response:
-        return Response(status_code=200)
+        return Response(status_code=503 if engine.core.dead else 200)
 
     @router.get("/version")
     async def version() -> JSONResponse:

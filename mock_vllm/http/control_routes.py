@@ -12,7 +12,7 @@ from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse, Response
 
 from mock_vllm.build import MockEngine
-from mock_vllm.errors import EngineCallError
+from mock_vllm.errors import EngineCallError, EngineDeadError
 
 PauseMode = Literal["abort", "wait", "keep"]
 
@@ -21,10 +21,12 @@ def control_routes(engine: MockEngine) -> APIRouter:
     """Return the router of the routes around an update. Failures of the engine have a string under `error` here."""
     router = APIRouter()
 
-    async def pause() -> JSONResponse:
+    async def pause(mode: PauseMode) -> JSONResponse:
         try:
             await asyncio.wrap_future(engine.core.pause())
-        except EngineCallError as error:
+            if mode == "abort":
+                engine.generation.abort_all()
+        except (EngineCallError, EngineDeadError) as error:
             return _failed("pause generation", error)
         return JSONResponse({"status": "paused"})
 
@@ -32,26 +34,26 @@ def control_routes(engine: MockEngine) -> APIRouter:
 
         @router.post("/pause")
         async def pause_generation(
-            mode: Annotated[PauseMode, Query()] = "abort",  # noqa: ARG001
+            mode: Annotated[PauseMode, Query()] = "abort",
             wait_for_inflight_requests: Annotated[bool, Query()] = False,  # noqa: ARG001
             clear_cache: Annotated[bool, Query()] = True,  # noqa: ARG001
         ) -> JSONResponse:
-            return await pause()
+            return await pause(mode)
 
     else:
 
         @router.post("/pause")
         async def pause_generation_by_mode(
-            mode: Annotated[PauseMode, Query()] = "abort",  # noqa: ARG001
+            mode: Annotated[PauseMode, Query()] = "abort",
             clear_cache: Annotated[bool, Query()] = True,  # noqa: ARG001
         ) -> JSONResponse:
-            return await pause()
+            return await pause(mode)
 
     @router.post("/resume")
     async def resume_generation() -> JSONResponse:
         try:
             await asyncio.wrap_future(engine.core.resume())
-        except EngineCallError as error:
+        except (EngineCallError, EngineDeadError) as error:
             return _failed("resume generation", error)
         return JSONResponse({"status": "resumed"})
 
@@ -59,7 +61,7 @@ def control_routes(engine: MockEngine) -> APIRouter:
     async def is_paused() -> JSONResponse:
         try:
             paused = await asyncio.wrap_future(engine.core.is_paused())
-        except EngineCallError as error:
+        except (EngineCallError, EngineDeadError) as error:
             return _failed("fetch pause status", error)
         return JSONResponse({"is_paused": paused})
 
@@ -81,5 +83,5 @@ def control_routes(engine: MockEngine) -> APIRouter:
     return router
 
 
-def _failed(what: str, error: EngineCallError) -> JSONResponse:
+def _failed(what: str, error: Exception) -> JSONResponse:
     return JSONResponse({"error": f"Failed to {what}: {error}"}, status_code=500)

@@ -14,6 +14,7 @@ from fastapi import FastAPI, HTTPException, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 
+from mock_vllm.errors import EngineDeadError
 from mock_vllm.http.validation_summary import hide_paths, summarise
 from mock_vllm.profiles.profile import Endpoint, Profile, Validation
 
@@ -51,6 +52,7 @@ def install_error_handlers(app: FastAPI, profile: Profile) -> None:
             return envelope(clean(str(error)), "BadRequestError", HTTPStatus.BAD_REQUEST)
         return envelope(clean(str(error)), "InternalServerError", HTTPStatus.INTERNAL_SERVER_ERROR)
 
+    app.add_exception_handler(EngineDeadError, on_any_exception)
     app.add_exception_handler(HTTPException, on_http_exception)
     app.add_exception_handler(RequestValidationError, on_validation_error)
     if not profile.value_errors_close:

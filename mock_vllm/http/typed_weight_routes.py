@@ -100,8 +100,9 @@ def typed_weight_routes(engine: MockEngine) -> APIRouter:
             raise HTTPException(400, "Request body must be a JSON object")
         try:
             ids = list(body.get("request_ids") or ())
+            aborted = len(ids) if ids else engine.generation.abort_all()
         except TypeError as error:
             return JSONResponse({"error": f"Failed to abort requests: {error}"}, status_code=500)
-        return JSONResponse({"status": "aborted", "aborted": len(ids)})
+        return JSONResponse({"status": "aborted", "aborted": aborted})
 
     return router

@@ -20,6 +20,7 @@ class ModelDirectory:
         architecture: first entry of `architectures` in config.json, or `Model` where it names none.
         tied: `tie_word_embeddings`.
         max_model_len: `max_position_embeddings`, in tokens, or None.
+        vocabulary: `vocab_size`, or None.
         tensors: every tensor by checkpoint name.
     """
 
@@ -27,6 +28,7 @@ class ModelDirectory:
     architecture: str
     tied: bool
     max_model_len: int | None
+    vocabulary: int | None
     tensors: dict[str, StoredTensor]
 
 
@@ -55,6 +57,7 @@ def read_model_directory(path: str) -> ModelDirectory:
         architecture=str(architectures[0]),
         tied=bool(config.get("tie_word_embeddings", False)),
         max_model_len=config.get("max_position_embeddings"),
+        vocabulary=config.get("vocab_size"),
         tensors=tensors,
     )
 

@@ -45,6 +45,9 @@ PROFILE = Profile(
         "Unsupported dtype {dtype}: should be one of "
         "int8, uint8, int32, int64, float16, float32, float64, bfloat16, float8e4m3."
     ),
+    fingerprint="vllm-0.21.0-c66295f1",
+    completion_fields=("prompt_routed_experts",),
+    usage_fields=("prompt_tokens_details",),
     endpoints={
         "/pause": Endpoint(_RLHF_ROUTER, 30, "pause_generation"),
         "/get_world_size": Endpoint(_RLHF_ROUTER, 168, "get_world_size"),

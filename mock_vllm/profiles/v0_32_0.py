@@ -60,5 +60,8 @@ PROFILE = replace(
         }
     ),
     waits_by_parameter=False,
+    fingerprint="vllm-0.32.0-e51396b5",
+    completion_fields=("ec_transfer_params", "metrics"),
+    usage_fields=("prompt_tokens_details", "completion_tokens_details"),
     no_buffers="tuple index out of range",
 )

@@ -43,7 +43,7 @@ class Model:
 
     def __init__(self, tied: bool = False, unknown_inside_is_error: bool = False) -> None:
         tensors = {name: stored(name, shape) for name, shape in SHAPES.items()}
-        directory = ModelDirectory("tiny", "Qwen3ForCausalLM", tied, 256, tensors)
+        directory = ModelDirectory("tiny", "Qwen3ForCausalLM", tied, 256, 320, tensors)
         self.store = WeightStore(tensors)
         self.loader = CheckedLoader(directory, self.store, unknown_inside_is_error)
         self.loader.begin(True)
