@@ -9,7 +9,7 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check 
 TORCH_OPTION := $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX),)
 
 .DEFAULT_GOAL := help
-.PHONY: help conformance test lint format bench image-check clean
+.PHONY: help conformance real test lint format bench image-check clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -27,11 +27,20 @@ $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/.made
 	$(PIP_INSTALL) $(TORCH_OPTION) --editable '.[dev]'
 	@touch $@ $(VENV)/.suite
 
-conformance: $(VENV)/.suite ## run the suite against a mock (ARGS="..." for more options)
-	$(BIN)/python -m pytest conformance --target=mock $(ARGS)
+conformance: $(VENV)/.suite ## run the suite against a mock of each release (ARGS="..." for more options)
+	$(BIN)/python -m pytest conformance --target=mock --vllm-version=0.21.0 $(ARGS)
+	$(BIN)/python -m pytest conformance --target=mock --vllm-version=0.32.0 $(ARGS)
+
+# The release to install and to run for real.
+VLLM ?= 0.32.0
+
+real: $(VENV)/.dev ## run the suite against a real vLLM on this CPU (VLLM=0.32.0), installing it if need be
+	$(BIN)/python -m conformance.real install $(VLLM)
+	$(BIN)/python -m pytest conformance --target=real --vllm-version=$(VLLM) $(ARGS)
+	$(BIN)/python -m pytest tests -m real $(ARGS)
 
 test: $(VENV)/.dev ## run the project's own tests
-	$(BIN)/python -m pytest tests $(ARGS)
+	$(BIN)/python -m pytest tests -m "not real" $(ARGS)
 
 lint: $(VENV)/.dev ## ruff, mypy strict, import-linter
 	$(BIN)/ruff check .

@@ -59,7 +59,8 @@ def _serve(server: MockServer) -> int:
     settings = server.settings
     with server:
         checked = "names and shapes are checked" if settings.is_directory else "a bare name: any tensor is accepted"
-        logging.info("a mock of vLLM %s (not vLLM) at %s", settings.vllm_version, server.url)
+        everywhere = f" (listening on {settings.host})" if settings.host in ("0.0.0.0", "::") else ""
+        logging.info("a mock of vLLM %s (not vLLM) at %s%s", settings.vllm_version, server.url, everywhere)
         logging.info("serves %s (%s), receives over %s", settings.model, checked, settings.receiver)
         if not settings.dev_mode:
             logging.warning("VLLM_SERVER_DEV_MODE is off: the weight-transfer routes answer 404, as vLLM's do")

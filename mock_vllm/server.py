@@ -93,7 +93,7 @@ class MockServer:
         return self._thread.ident is not None and not self._thread.is_alive()
 
     def _end_soon(self) -> None:
-        """End the server as vLLM does: the request is answered, `/health` says 503 for a moment, then nobody listens."""
+        """End the server as vLLM does: the request is answered, `/health` says 503 for a moment, nobody listens."""
         logger.error("the engine died: a model without weights was asked to compute; the server ends")
         timer = threading.Timer(_DEATH_SECONDS, self._server.stop)
         timer.daemon = True

@@ -1,4 +1,4 @@
-"""What completions show: which weights serve, a pause that holds them back, and the end of an engine without weights."""
+"""Completions: which weights serve, a pause that holds them back, and the end of an engine without weights."""
 
 from __future__ import annotations
 
