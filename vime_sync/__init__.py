@@ -37,6 +37,7 @@ from vime_sync.errors import (
     TransportError,
     UnsupportedRelease,
     UnsupportedTensor,
+    WeightVersionMismatch,
 )
 from vime_sync.progress import Progress, ProgressBar
 from vime_sync.pushing import push
@@ -90,6 +91,7 @@ __all__ = [
     "UnsupportedRelease",
     "UnsupportedTensor",
     "WeightUpdateSession",
+    "WeightVersionMismatch",
     "__version__",
     "engine_status",
     "from_torch",

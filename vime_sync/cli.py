@@ -64,8 +64,8 @@ def _add_push(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     add(
         "--packed",
         action=argparse.BooleanOptionalAction,
-        default=True,
-        help="send packed buffers (default); --no-packed sends each tensor by itself",
+        default=None,
+        help="send packed buffers, or each tensor by itself (default: packed, unless only plain carries everything)",
     )
     add("--bucket-bytes", type=_size, default=DEFAULT_BUCKET_BYTES, metavar="SIZE", help="default 256MiB")
     add("--packed-buffer-bytes", type=_size, default=DEFAULT_PACKED_BUFFER_BYTES, metavar="SIZE", help="default 1GiB")
@@ -81,6 +81,7 @@ def _add_push(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     add("--pause-mode", choices=("keep", "abort", "wait"), default="keep", help="running requests (default: keep)")
     add("--no-resume", dest="resume", action="store_false", help="leave the engine paused at the end")
     add("--no-verify", dest="verify", action="store_false", help="do not compare digests")
+    add("--weight-version", metavar="NAME", help="what the engine is to call the weights (vLLM 0.27 on)")
     add("--vllm-version", metavar="VERSION", help="assume this release instead of what the engine states")
     add("--dry-run", action="store_true", help="print the plan; with --engine also check that it answers")
     add("--quiet", action="store_true", help="say nothing but errors")

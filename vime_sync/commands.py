@@ -7,10 +7,11 @@ import contextlib
 import json
 from typing import Any, TextIO
 
-from vime_sync.buckets import Bucket, plan
+from vime_sync.buckets import Bucket, buckets_of
 from vime_sync.checkpoint import Checkpoint, open_checkpoint
 from vime_sync.engine import EngineClient
 from vime_sync.errors import SettingError
+from vime_sync.forms import choose_form
 from vime_sync.progress import ProgressBar, Silent
 from vime_sync.pushing import push
 from vime_sync.releases import Release, release_of
@@ -18,6 +19,7 @@ from vime_sync.report import PushReport
 from vime_sync.sizes import format_bytes
 from vime_sync.status import engine_status
 from vime_sync.timeouts import Timeouts
+from vime_sync.wording import counted, some
 
 ASSUMED_VERSION = "0.21.0"
 _SHOWN_BUCKETS = 20
@@ -30,8 +32,8 @@ def run_push(arguments: argparse.Namespace, out: TextIO, err: TextIO) -> None:
         raise SettingError("--engine", "is needed, unless with --dry-run", next_step="give the engine's base URL")
     with open_checkpoint(arguments.checkpoint) as checkpoint:
         if checkpoint.unlisted and not arguments.quiet:
-            names = ", ".join(checkpoint.unlisted[:5])
-            err.write(f"warning: {len(checkpoint.unlisted)} tensors are not in the index and are not sent: {names}\n")
+            names = some(checkpoint.unlisted)
+            err.write(f"warning: {counted(len(checkpoint.unlisted), 'tensor')} not in the index, not sent: {names}\n")
         if arguments.dry_run:
             _show_plan(arguments, checkpoint, timeouts, out)
             return
@@ -49,6 +51,7 @@ def run_push(arguments: argparse.Namespace, out: TextIO, err: TextIO) -> None:
             pause_mode=arguments.pause_mode,
             resume=arguments.resume,
             verify=arguments.verify,
+            weight_version=arguments.weight_version,
             vllm_version=arguments.vllm_version,
         )
     if arguments.json:
@@ -72,11 +75,17 @@ def run_status(arguments: argparse.Namespace, out: TextIO, err: TextIO) -> None:
 def report_lines(report: PushReport) -> list[str]:
     """What a push did, for people."""
     found = [f"warning: {warning}" for warning in report.warnings]
+    if report.form_reason:
+        found.append(f"note: {report.form_reason}")
+    form = "packed" if report.packed else "plain"
     found.append(
-        f"pushed {report.tensors} tensors, {format_bytes(report.nbytes)}, in {report.buckets} buckets "
-        f"to {report.engine} (vLLM {report.version}, {report.world_size} workers): {report.total_seconds:.2f} s, "
+        f"pushed {counted(report.tensors, 'tensor')}, {format_bytes(report.nbytes)}, in "
+        f"{counted(report.buckets, 'bucket')} ({form}) to {report.engine} (vLLM {report.version}, "
+        f"{counted(report.world_size, 'worker')}): {report.total_seconds:.2f} s, "
         f"{format_bytes(report.bytes_per_second)}/s"
     )
+    if report.weight_version is not None:
+        found.append(f"the engine calls these weights {report.weight_version}")
     verified = "digests verified: every rank holds what was sent"
     found.append(verified if report.verified else report.reason or "sent, not verified")
     return found
@@ -84,13 +93,11 @@ def report_lines(report: PushReport) -> list[str]:
 
 def _show_plan(arguments: argparse.Namespace, checkpoint: Checkpoint, timeouts: Timeouts, out: TextIO) -> None:
     release, reached = _release_for_plan(arguments, timeouts)
-    buckets = plan(
-        checkpoint,
-        release,
-        packed=arguments.packed,
-        bucket_bytes=arguments.bucket_bytes,
-        packed_buffer_bytes=arguments.packed_buffer_bytes,
-    )
+    if arguments.weight_version is not None:
+        release.check_weight_version(arguments.weight_version)
+    form = choose_form(checkpoint, release, packed=arguments.packed)
+    sizes = {"bucket_bytes": arguments.bucket_bytes, "packed_buffer_bytes": arguments.packed_buffer_bytes}
+    buckets = buckets_of(form, release, **sizes)
     if arguments.json:
         described = {
             "schema": "vime-sync/plan/1",
@@ -99,24 +106,29 @@ def _show_plan(arguments: argparse.Namespace, checkpoint: Checkpoint, timeouts: 
             "engine": reached,
             "tensors": len(checkpoint),
             "bytes": checkpoint.nbytes,
+            "packed": form.packed,
+            "form_reason": form.reason,
             "buckets": [_described(bucket) for bucket in buckets],
         }
         _write_json(out, described)
         return
     where = f"{reached} answers" if reached else "no engine asked"
-    files = len(checkpoint.files)
     out.write(
-        f"{checkpoint.path}: {len(checkpoint)} tensors, {format_bytes(checkpoint.nbytes)}, {files} files, "
-        f"{len(buckets)} buckets, for vLLM {release.version} ({where}); nothing was sent\n"
+        f"{checkpoint.path}: {counted(len(checkpoint), 'tensor')}, {format_bytes(checkpoint.nbytes)}, "
+        f"{counted(len(checkpoint.files), 'file')}, {counted(len(buckets), 'bucket')}, "
+        f"for vLLM {release.version} ({where}); nothing was sent\n"
     )
+    for note in (release.warning, form.reason):
+        if note is not None:
+            out.write(f"note: {note}\n")
     for bucket in buckets[:_SHOWN_BUCKETS]:
-        form = "packed" if bucket.packed else "plain"
         out.write(
-            f"bucket {bucket.index + 1}: {form}, {len(bucket.tensors)} tensors, {format_bytes(bucket.nbytes)}, "
-            f"{len(bucket.broadcasts)} broadcasts, from {bucket.tensors[0].name}\n"
+            f"bucket {bucket.index + 1}: {'packed' if bucket.packed else 'plain'}, "
+            f"{counted(len(bucket.tensors), 'tensor')}, {format_bytes(bucket.nbytes)}, "
+            f"{counted(len(bucket.broadcasts), 'broadcast')}, from {bucket.tensors[0].name}\n"
         )
     if len(buckets) > _SHOWN_BUCKETS:
-        out.write(f"… and {len(buckets) - _SHOWN_BUCKETS} more buckets (--json lists all)\n")
+        out.write(f"… and {counted(len(buckets) - _SHOWN_BUCKETS, 'more bucket')} (--json lists all)\n")
 
 
 def _release_for_plan(arguments: argparse.Namespace, timeouts: Timeouts) -> tuple[Release, str | None]:

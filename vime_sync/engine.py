@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from vime_sync import answers
 from vime_sync.calls import Call
-from vime_sync.errors import Refused
+from vime_sync.errors import Refused, UnsupportedRelease
 from vime_sync.releases import Release, release_of
 from vime_sync.timeouts import Timeouts
 from vime_sync.transport import ANSWER_LIMIT, HttpTransport, Response, Transport
@@ -118,14 +118,28 @@ class EngineClient:
         answers.expect_empty(call, response)
         return None
 
-    def init_weight_transfer_engine(self, init_info: Mapping[str, Any]) -> None:
-        """Makes the workers join the trainer's group. Blocks until every rank of the group is there."""
+    def init_weight_transfer_engine(
+        self, init_info: Mapping[str, Any], *, on_sent: Callable[[], None] | None = None
+    ) -> None:
+        """Makes the workers join the trainer's group. Blocks until every rank of the group is there.
+
+        `on_sent` is called when the request's last byte is out.
+        """
         call = Call("/init_weight_transfer_engine", self.engine, "init")
-        answers.expect_message(call, self._post(call, {"init_info": init_info}))
+        answers.expect_message(call, self._post(call, {"init_info": init_info}, on_sent=on_sent))
 
     def start_weight_update(self, *, is_checkpoint_format: bool | None = None, total: float | None = None) -> None:
-        """Opens the session. None sends `{}`: checkpoint format on every release. `total` seconds as for finish."""
+        """Opens the session. None sends `{}`: checkpoint format on every release. `total` seconds as for finish.
+
+        Raises UnsupportedRelease for False on a release that would load checkpoint format all the same (0.25 on).
+        """
         call = Call("/start_weight_update", self.engine, "start")
+        if is_checkpoint_format is False and not self.release.start_reads_format:
+            raise UnsupportedRelease(
+                self.release.version,
+                f"vLLM {self.release.version} ignores is_checkpoint_format=False and loads checkpoint format",
+                next_step="send weights in checkpoint format, under the names of the checkpoint",
+            )
         body = {} if is_checkpoint_format is None else {"is_checkpoint_format": is_checkpoint_format}
         answers.expect_message(call, self._post(call, body, total=total))
 
@@ -143,10 +157,22 @@ class EngineClient:
         call = Call("/update_weights", self.engine, "update", bucket)
         answers.expect_message(call, self._post(call, {"update_info": update_info}, on_sent=on_sent))
 
-    def finish_weight_update(self, *, total: float | None = None) -> None:
-        """Closes the session: the weights go live. `total` seconds replace the usual deadline."""
+    def finish_weight_update(self, *, weight_version: str | None = None, total: float | None = None) -> None:
+        """Closes the session: the weights go live. `total` seconds replace the usual deadline.
+
+        `weight_version` names them from then on, from vLLM 0.27 on (`vllm.entrypoints.serve.dev.rlhf.api_router`); see
+        `weight_version`. Raises UnsupportedRelease for an older one, which would ignore it.
+        """
         call = Call("/finish_weight_update", self.engine, "finish")
-        answers.expect_message(call, self._post(call, {}, total=total))
+        if weight_version is not None:
+            self.release.check_weight_version(weight_version)
+        body = {} if weight_version is None else {"weight_version": weight_version}
+        answers.expect_message(call, self._post(call, body, total=total))
+
+    def weight_version(self) -> str:
+        """What the engine says that its weights are called (`/weight_info`, vLLM 0.27.0 on)."""
+        call = Call("/weight_info", self.engine, "verify")
+        return answers.expect_text(call, self._get(call), "weight_version")
 
     def mock_weights(self) -> dict[str, Any] | None:
         """The object of a mock's `/mock/weights` (docs/mock-routes.md), or None on a server that is no mock."""

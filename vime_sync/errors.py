@@ -24,7 +24,8 @@
         ├── Abandoned           the trainer itself gave the group up
         ├── EarlyAnswer         success was announced before the bytes were out
         ├── Mismatch            a source yields other bytes than it announced
-        └── DigestMismatch      names, by_rank
+        ├── DigestMismatch      names, by_rank
+        └── WeightVersionMismatch  sent, found
 
 `str(error)` says what went wrong. `error.state` says what the engine was left in and `error.next_step` what to do; both
 are filled in by `push`, which knows, and are None where nothing is known.
@@ -38,6 +39,7 @@ from collections.abc import Mapping, Sequence
 
 from vime_sync.calls import Call
 from vime_sync.redaction import shortened
+from vime_sync.wording import counted, ranks, some
 
 
 class SyncError(Exception):
@@ -229,14 +231,14 @@ class DigestMismatch(TransferError):
         shown = []
         for rank, found in sorted(self.by_rank.items()):
             listed = [f"{name} ({why})" for name, why in sorted(found.items())]
-            more = f" and {len(listed) - 5} more" if len(listed) > 5 else ""
-            shown.append(f"rank {rank}: {', '.join(listed[:5])}{more}")
-        super().__init__(f"digests differ for {len(self.names)} tensors: {'; '.join(shown)}")
+            shown.append(f"rank {rank}: {some(listed)}")
+        super().__init__(f"digests differ for {counted(len(self.names), 'tensor')}: {'; '.join(shown)}")
 
 
-def ranks(numbers: Sequence[int]) -> str:
-    """Ranks for a message, bounded: `1, 2, 3`, or `none`."""
-    if not numbers:
-        return "none"
-    shown = ", ".join(str(number) for number in list(numbers)[:16])
-    return shown if len(numbers) <= 16 else f"{shown} … ({len(numbers)} in all)"
+class WeightVersionMismatch(TransferError):
+    """The engine calls its weights something else than it was told. Fields: `sent`, `found`."""
+
+    def __init__(self, sent: str, found: str) -> None:
+        super().__init__(f"the engine calls its weights {shortened(found)!r}, not {shortened(sent)!r} as it was told")
+        self.sent = sent
+        self.found = found

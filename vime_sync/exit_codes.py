@@ -10,6 +10,7 @@ from vime_sync.errors import (
     TransferError,
     TransportError,
     UnsupportedRelease,
+    WeightVersionMismatch,
 )
 
 OK = 0
@@ -31,13 +32,14 @@ exit status:
   4    the engine cannot be reached, or did not answer in time or readably
   5    refused by the engine, or its release is not supported
   6    the tensors did not travel
-  7    the engine holds other weights than those sent
+  7    the engine holds other weights than those sent, or calls them otherwise
   130  interrupted
 """
 
 # The first that fits, so subclasses come before their bases.
 _CODES: tuple[tuple[type[BaseException], int], ...] = (
     (DigestMismatch, DIGESTS),
+    (WeightVersionMismatch, DIGESTS),
     (TransferError, TRANSFER),
     (TransportError, TRANSPORT),
     (Refused, REFUSED),

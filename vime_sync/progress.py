@@ -16,6 +16,10 @@ _LINE_SECONDS = 5.0
 class Progress(Protocol):
     """Told by a push what happens. Every method is called from the thread that pushes."""
 
+    def note(self, text: str) -> None:
+        """A sentence for people, which something waits for."""
+        ...
+
     def begin(self, nbytes: int, buckets: int) -> None:
         """The tensors begin to travel: bytes and buckets in all."""
         ...
@@ -35,6 +39,9 @@ class Progress(Protocol):
 
 class Silent:
     """No progress."""
+
+    def note(self, text: str) -> None:
+        """See Progress."""
 
     def begin(self, nbytes: int, buckets: int) -> None:
         """See Progress."""
@@ -59,6 +66,12 @@ class ProgressBar:
         self._total = self._done = self._buckets = 0
         self._bucket = 0
         self._began = self._shown = 0.0
+        self._drawn = 0
+
+    def note(self, text: str) -> None:
+        """See Progress."""
+        self._stream.write(("\n" if self._drawn else "") + text + "\n")
+        self._stream.flush()
         self._drawn = 0
 
     def begin(self, nbytes: int, buckets: int) -> None:

@@ -4,25 +4,32 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from vime_sync.aftermath import explain
+from vime_sync.aftermath import Reached, explain
 from vime_sync.bucket_push import push_bucket
 from vime_sync.buckets import Bucket
 from vime_sync.digests import SentDigests, Verification, compare
 from vime_sync.engine import EngineClient, PauseMode
+from vime_sync.errors import WeightVersionMismatch
 from vime_sync.progress import Progress
+from vime_sync.releases import Release
 from vime_sync.rendezvous import form_group
 from vime_sync.session import WeightUpdateSession
 from vime_sync.tcp_plane_listener import TcpPlaneListener
 from vime_sync.tcp_plane_sender import TcpPlaneSender
 from vime_sync.tensors import TensorSource
+from vime_sync.wording import counted, some
 
 
 @dataclass(frozen=True, slots=True)
 class RoundOptions:
-    """How a round is run; the fields are those of `push`, with the addresses chosen."""
+    """How a round is run; the fields are those of `push`, with the addresses chosen.
+
+    packing  what init announces of packing, see `Release.init_packing`
+    """
 
     pause_mode: PauseMode
     resume: bool
@@ -30,6 +37,8 @@ class RoundOptions:
     master_address: str
     master_port: int
     bind_address: str
+    packing: Mapping[str, Any]
+    weight_version: str | None
 
 
 class PushRound:
@@ -41,6 +50,7 @@ class PushRound:
         self._paused = False
         self._init_sent = False
         self._session: WeightUpdateSession | None = None
+        self._release: Release | None = None
         self._whole = False
         self.world_size = 0
         self.seconds: dict[str, float] = {}
@@ -54,8 +64,9 @@ class PushRound:
         client = self._client
         with self._timed("version"):
             version = client.version()
-            if client.release.warning:
-                self.warnings.append(client.release.warning)
+            self._release = client.release
+            if self._release.warning:
+                self.warnings.append(self._release.warning)
         with self._timed("world size"):
             self.world_size = client.world_size()
         return version
@@ -78,8 +89,9 @@ class PushRound:
                     self.warnings.append("the engine says that its prefix cache was not emptied")
             with self._timed("init"):
                 self._init_sent = True
-                group = stack.enter_context(form_group(client, listener, options.master_address))
-            self._session = WeightUpdateSession(client, world_size=self.world_size)
+                group = stack.enter_context(self._form_group(listener, options))
+            version = options.weight_version
+            self._session = WeightUpdateSession(client, world_size=self.world_size, weight_version=version)
             opened = stack.enter_context(contextlib.ExitStack())
             with self._timed("start"):
                 opened.enter_context(self._session)
@@ -89,6 +101,8 @@ class PushRound:
                 opened.close()
             with self._timed("verify"):
                 verification = self._verify(digests)
+                if version is not None and (found := client.weight_version()) != version:
+                    raise WeightVersionMismatch(version, found)
         self._whole = True
         if options.resume:
             with self._timed("resume"):
@@ -97,13 +111,19 @@ class PushRound:
 
     def explain(self, error: BaseException) -> None:
         """Writes into the error what the engine was left in and what to do next."""
-        explain(
-            error,
+        reached = Reached(
             paused=self._paused,
             init_sent=self._init_sent,
             session=self._session.state if self._session is not None else None,
             whole=self._whole,
+            release=self._release,
+            world_size=self.world_size,
         )
+        explain(error, reached)
+
+    def _form_group(self, listener: TcpPlaneListener, options: RoundOptions) -> TcpPlaneSender:
+        address, packing = options.master_address, options.packing
+        return form_group(self._client, listener, address, packing=packing, note=self._progress.note)
 
     def _send(
         self,
@@ -128,8 +148,8 @@ class PushRound:
             return Verification(None, "sent, not verified: verification is switched off")
         verification = compare(digests.sent, self._client.mock_weights())
         if verification.ignored:
-            names = ", ".join(verification.ignored[:5]) + (" …" if len(verification.ignored) > 5 else "")
-            self.warnings.append(f"{len(verification.ignored)} tensors arrived that the model does not know: {names}")
+            what = counted(len(verification.ignored), "tensor")
+            self.warnings.append(f"{what} arrived that the model does not know: {some(verification.ignored)}")
         return verification
 
     @contextlib.contextmanager

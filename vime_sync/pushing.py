@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 
 from vime_sync.addresses import check_master_address, local_address_towards, parse_engine_url
-from vime_sync.buckets import DEFAULT_BUCKET_BYTES, DEFAULT_PACKED_BUFFER_BYTES, plan
+from vime_sync.buckets import DEFAULT_BUCKET_BYTES, DEFAULT_PACKED_BUFFER_BYTES, buckets_of
 from vime_sync.engine import EngineClient, PauseMode
+from vime_sync.forms import choose_form
 from vime_sync.progress import Progress, Silent
 from vime_sync.push_round import PushRound, RoundOptions
 from vime_sync.releases import release_of
@@ -20,7 +21,7 @@ def push(
     source: Source,
     engine_url: str,
     *,
-    packed: bool = True,
+    packed: bool | None = None,
     bucket_bytes: int = DEFAULT_BUCKET_BYTES,
     packed_buffer_bytes: int = DEFAULT_PACKED_BUFFER_BYTES,
     timeouts: Timeouts | None = None,
@@ -31,6 +32,7 @@ def push(
     pause_mode: PauseMode = "keep",
     resume: bool = True,
     verify: bool = True,
+    weight_version: str | None = None,
     vllm_version: str | None = None,
     transport: Transport | None = None,
 ) -> PushReport:
@@ -38,7 +40,8 @@ def push(
 
     source               a path, a Checkpoint, a mapping of names to torch tensors, or TensorSources
     engine_url           base URL of the engine
-    packed               send packed buffers where the release can; else one broadcast a tensor
+    packed               send packed buffers, or one broadcast a tensor; None for packed ones, unless some tensor cannot
+                         travel so and the release has one form a round (0.28 on): see `choose_form`
     bucket_bytes         bytes of one call of `/update_weights`, at most, unless a tensor is larger
     packed_buffer_bytes  vLLM's limit for one packed buffer; both sides cut by it
     timeouts             deadlines; from the environment when None
@@ -49,6 +52,7 @@ def push(
     pause_mode           what becomes of running requests; see EngineClient.pause
     resume               resume generation at the end, into a whole model
     verify               compare digests where the server shows them
+    weight_version       what the engine is to call the weights, read back afterwards; from vLLM 0.27 on
     vllm_version         the release to assume instead of the one that `/version` states
     transport            how calls travel; HTTP when None
 
@@ -66,13 +70,11 @@ def push(
         round_ = PushRound(client, progress)
         try:
             version = round_.probe()
-            buckets = plan(
-                tensors,
-                client.release,
-                packed=packed,
-                bucket_bytes=bucket_bytes,
-                packed_buffer_bytes=packed_buffer_bytes,
-            )
+            release = client.release
+            if weight_version is not None:
+                release.check_weight_version(weight_version)
+            form = choose_form(tensors, release, packed=packed)
+            buckets = buckets_of(form, release, bucket_bytes=bucket_bytes, packed_buffer_bytes=packed_buffer_bytes)
             # Not before the engine has answered: a name that leads nowhere is the engine's fault, not the address's.
             master = master_address or local_address_towards(address.host, address.port)
             options = RoundOptions(
@@ -82,6 +84,8 @@ def push(
                 master_address=master,
                 master_port=master_port,
                 bind_address=master if bind_address is None else bind_address,
+                packing=release.init_packing(packed=form.packed, packed_buffer_bytes=packed_buffer_bytes),
+                weight_version=weight_version,
             )
             verification = round_.run(buckets, options)
         except BaseException as error:
@@ -93,7 +97,9 @@ def push(
             engine=client.engine,
             version=version,
             world_size=round_.world_size,
-            packed=packed,
+            packed=form.packed,
+            form_reason=form.reason,
+            weight_version=weight_version,
             tensors=len(tensors),
             nbytes=sum(tensor.nbytes for tensor in tensors),
             buckets=len(buckets),

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from vime_sync.dtypes import Dtype
-from vime_sync.errors import UnsupportedRelease
+from vime_sync.errors import SettingError, UnsupportedRelease
 
 # Broadcast as they are, tensors need a dtype that NCCL knows (vLLM 0.21.0,
 # `vllm.distributed.device_communicators.pynccl_wrapper.ncclDataTypeEnum`; fp8 is the platform's, e4m3fn on CUDA).
@@ -20,40 +21,84 @@ class Release:
     """One release as a client sees it.
 
     version                 as `/version` says it
-    packed_in_update        packing is announced by `/update_weights`, so that it may change from call to call
+    epoch                   a letter for the releases that are alike to a client
+    since                   major and minor number of the first release of the epoch
+    packed_in_update        packing is announced by `/update_weights`, so that it may change from call to call; later it
+                            is announced by `/init_weight_transfer_engine`, once for the whole group
+    start_reads_format      `/start_weight_update` heeds `is_checkpoint_format`; later it ignores it without a word
     zero_dim_packs          a 0-dim tensor can be packed (vLLM 0.21.0 `packed_tensor.unpack_tensor` cannot)
-    failed_update_closes    a failed update closes the session; before, it stays open until `/finish_weight_update`
+    failed_update_closes    an update that fails in a worker closes the session and leaves the parameters without data;
+                            before, the session stays open until `/finish_weight_update`
     reset_answers_json      `/reset_prefix_cache` answers `{"success": bool}`; before, an empty body
+    has_weight_version      `/finish_weight_update` takes a `weight_version`, and `/weight_info` shows it
+    empty_update_replays    an update without names repeats the metadata of the one before; earlier, it does nothing
     warning                 what a user should know, or None
     """
 
     version: str
-    packed_in_update: bool = True
-    zero_dim_packs: bool = False
-    failed_update_closes: bool = False
-    reset_answers_json: bool = False
+    epoch: str
+    since: tuple[int, int]
+    packed_in_update: bool
+    start_reads_format: bool
+    zero_dim_packs: bool
+    failed_update_closes: bool
+    reset_answers_json: bool
+    has_weight_version: bool
+    empty_update_replays: bool
     warning: str | None = None
-
-    def check(self, *, packed: bool) -> None:
-        """Raises UnsupportedRelease when this release cannot be sent to in this form."""
-        if packed and not self.packed_in_update:
-            raise UnsupportedRelease(
-                self.version,
-                f"vLLM {self.version} takes packed transfers in the form of 0.28 and later, which is not spoken here",
-                next_step="push with --no-packed (packed=False), which works there",
-            )
 
     def carries_packed(self, dtype: Dtype, dimensions: int) -> bool:
         """Whether a tensor can travel in a packed buffer."""
-        return self.packed_in_update and dtype.byte_sized and (dimensions > 0 or self.zero_dim_packs)
+        return dtype.byte_sized and (dimensions > 0 or self.zero_dim_packs)
 
     def carries_plain(self, dtype: Dtype) -> bool:
         """Whether a tensor can travel in a broadcast of its own."""
         return dtype.name in NCCL_DTYPES
 
+    def check_weight_version(self, weight_version: str) -> None:
+        """Raises SettingError for an empty one, UnsupportedRelease where the release knows of none."""
+        if not weight_version:
+            raise SettingError("weight version", "is empty", next_step="name one, or leave it out")
+        if not self.has_weight_version:
+            raise UnsupportedRelease(
+                self.version,
+                f"vLLM {self.version} keeps no weight version: 0.27.0 is the first that does",
+                next_step="push without a weight version",
+            )
 
-OLDEST = (0, 21)
-NEWEST = (0, 33)
+    def init_packing(self, *, packed: bool, packed_buffer_bytes: int) -> dict[str, Any]:
+        """What `init_info` says of packing; nothing where updates say it, and nothing for plain groups.
+
+        Follows vLLM 0.28.0, `vllm.distributed.weight_transfer.nccl_common`, the worker's init info: `packed` is false
+        unless it is said, and the two sides must cut by the same size.
+        """
+        if self.packed_in_update or not packed:
+            return {}
+        return {"packed": True, "packed_buffer_size_bytes": packed_buffer_bytes}
+
+
+# fmt: off
+#                                  packed    start     0-dim    failed    reset     has      empty
+#                                  in        reads     packs    update    answers   weight   update
+#       first     epoch  since     update    format             closes    JSON      version  replays
+EPOCHS = (
+    Release("0.21.0", "A", (0, 21), True,     True,     False,   False,    False,    False,   False),
+    Release("0.23.0", "B", (0, 23), True,     True,     False,   True,     False,    False,   False),
+    Release("0.25.0", "C", (0, 25), True,     False,    False,   True,     False,    False,   False),
+    Release("0.26.0", "D", (0, 26), True,     False,    False,   True,     True,     False,   False),
+    Release("0.27.0", "E", (0, 27), True,     False,    False,   True,     True,     True,    False),
+    Release("0.28.0", "F", (0, 28), False,    False,    False,   True,     True,     True,    False),
+    Release("0.29.0", "G", (0, 29), False,    False,    False,   True,     True,     True,    False),
+    Release("0.30.0", "H", (0, 30), False,    False,    False,   True,     True,     True,    False),
+    Release("0.32.0", "I", (0, 32), False,    False,    True,    True,     True,     True,    False),
+    Release("0.33.0", "J", (0, 33), False,    False,    True,    True,     True,     True,    True),
+)
+# fmt: on
+OLDEST = EPOCHS[0].since
+NEWEST = EPOCHS[-1].since
+# Written from its source: no server of it has been pushed into yet.
+UNVERIFIED = (0, 33)
+
 _VERSION = re.compile(r"v?(\d+)\.(\d+)(?:\.(\d+))?(?:[.\-+]?[A-Za-z].*|\+.*|\.\d+.*)?", re.ASCII)
 
 
@@ -69,21 +114,17 @@ def release_of(version: str) -> Release:
             f"the engine's version {version[:80]!r} cannot be read",
             next_step="say which release it behaves as with --vllm-version",
         )
-    epoch = (int(matched[1]), int(matched[2]))
-    if epoch < OLDEST:
+    numbers = (int(matched[1]), int(matched[2]))
+    if numbers < OLDEST:
         raise UnsupportedRelease(
             version,
             f"vLLM {version} is older than 0.21.0, the first release with these routes in this form",
             next_step="upgrade vLLM, or say which release a development build behaves as with --vllm-version",
         )
     warning = None
-    if epoch > NEWEST:
+    if numbers > NEWEST:
         warning = f"vLLM {version} is newer than any release this client was written for (0.{NEWEST[1]})"
-    return Release(
-        version=version,
-        packed_in_update=epoch < (0, 28),
-        zero_dim_packs=epoch >= (0, 32),
-        failed_update_closes=epoch >= (0, 23),
-        reset_answers_json=epoch >= (0, 26),
-        warning=warning,
-    )
+    elif numbers >= UNVERIFIED:
+        warning = f"vLLM {version} is known from its source alone: pushing into it is not verified"
+    epoch = [known for known in EPOCHS if known.since <= numbers][-1]
+    return replace(epoch, version=version, warning=warning)

@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
+import threading
 import time
+from collections.abc import Callable, Mapping
+from typing import Any
 
-from vime_sync.background import ended, in_background
+from vime_sync.addresses import bracketed
+from vime_sync.background import ended, in_background, until
 from vime_sync.engine import EngineClient
 from vime_sync.errors import Abandoned, CallTimeout, NeverJoined, PeerGone, Refused
 from vime_sync.tcp_plane_listener import TcpPlaneListener
 from vime_sync.tcp_plane_sender import TcpPlaneSender
 
-NOT_REACHED = (
-    "check that the engine can connect to the master address (--master-address; in a container, the host's address)"
-)
+# An engine that can reach the trainer joins at once; minutes may pass until the deadline.
+HINT_SECONDS = 5.0
 
 
-def form_group(client: EngineClient, listener: TcpPlaneListener, master_address: str) -> TcpPlaneSender:
+def form_group(
+    client: EngineClient,
+    listener: TcpPlaneListener,
+    master_address: str,
+    *,
+    packing: Mapping[str, Any] | None = None,
+    note: Callable[[str], None] = lambda _: None,
+) -> TcpPlaneSender:
     """The group of the trainer, rank 0, and all workers of one engine, from rank 1 on.
+
+    packing  what init announces of packing, see `Release.init_packing`
+    note     told a sentence when no rank has joined some seconds after the engine was asked to
 
     The engine's call and the accept run at once, since neither ends before the other: the engine answers when every
     rank has been accepted. The total deadline bounds both.
@@ -31,24 +44,34 @@ def form_group(client: EngineClient, listener: TcpPlaneListener, master_address:
         "master_port": listener.port,
         "rank_offset": 1,
         "world_size": listener.world_size,
+        **(packing or {}),
     }
-    call = in_background(lambda: client.init_weight_transfer_engine(init_info), listener.wake)
+
+    def hint() -> None:
+        place = f"{bracketed(master_address)}:{listener.port}"
+        note(f"no rank has joined yet at {place}; can the engine reach it? see --master-address")
+
+    sent = threading.Event()
+
+    def answered() -> None:
+        sent.set()
+        listener.wake()
+
+    call = in_background(lambda: client.init_weight_transfer_engine(init_info, on_sent=sent.set), answered)
     group: TcpPlaneSender | None = None
     try:
-        group = listener.accept(deadline, call.done)
+        sent.wait(until(deadline))  # nobody can join before; whoever is quick waits in the listener's queue
+        group = listener.accept(deadline, call.done, hint_at=time.monotonic() + HINT_SECONDS, hint=hint)
         call.result()
     except Abandoned:
         error = call.exception()
         if error is None:
             raise listener.never_joined("the engine announced success, but not every rank had joined") from None
         if isinstance(error, CallTimeout):  # the same deadline, seen by the other thread first
-            late = listener.never_joined("not every rank joined before the deadline")
-            late.next_step = NOT_REACHED
-            raise late from error
+            raise listener.never_joined("not every rank joined before the deadline") from error
         raise error from None
-    except NeverJoined as late:
+    except NeverJoined:
         client.abort()
-        late.next_step = NOT_REACHED
         raise
     except PeerGone as gone:
         # Its engine says why, unless it died.
@@ -58,6 +81,7 @@ def form_group(client: EngineClient, listener: TcpPlaneListener, master_address:
         client.abort()
         raise
     except BaseException:
+        listener.close()
         if group is not None:
             group.close()
         if not call.done():

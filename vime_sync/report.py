@@ -13,11 +13,13 @@ class PushReport:
     engine      base URL, without credentials
     version     the engine's vLLM version
     world_size  its workers
-    packed      the form that was asked for
+    packed      whether packed buffers were sent, as far as the release can pack its tensors
     tensors     how many were sent; `nbytes` their bytes; `buckets` the calls of `/update_weights`
     seconds     how long each phase took, by its name, in order
     verified    true when every digest agreed, None when the server does not show any; `reason` says why
     warnings    a sentence each
+    form_reason     why a tensor or all of them did not travel in the usual or the asked form, or None
+    weight_version  what the engine calls the weights now, as it said itself; None when it was not told
     """
 
     engine: str
@@ -31,6 +33,8 @@ class PushReport:
     reason: str | None
     seconds: dict[str, float] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+    form_reason: str | None = None
+    weight_version: str | None = None
 
     @property
     def total_seconds(self) -> float:
@@ -51,6 +55,8 @@ class PushReport:
             "version": self.version,
             "world_size": self.world_size,
             "packed": self.packed,
+            "form_reason": self.form_reason,
+            "weight_version": self.weight_version,
             "tensors": self.tensors,
             "bytes": self.nbytes,
             "buckets": self.buckets,

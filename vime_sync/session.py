@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Any
 
 from vime_sync.engine import EngineClient
-from vime_sync.errors import ConnectError, OrderError, Refused, SyncError, TransportError
+from vime_sync.errors import ConnectError, Refused, SyncError, TransportError
 
 
 class SessionState(Enum):
@@ -20,7 +20,7 @@ class SessionState(Enum):
     NOT_OPENED = "not opened"
     OPEN = "open"
     FINISHED = "finished: the new weights are live"
-    FAILED = "open or closed, with an update that failed"
+    FAILED = "an update failed in the workers: left open up to vLLM 0.22, closed without data in the model from 0.23 on"
     CLOSED_EARLY = "closed after a failure: the model may mix old and new weights"
     OUT_OF_STEP = "the workers' answers are out of step with the calls"
     UNKNOWN = "unknown"
@@ -40,11 +40,21 @@ class WeightUpdateSession:
     world_size  its workers. With more than one, a failed call leaves answers of the other ranks queued (all releases,
                 vLLM `v1.executor.multiproc_executor.collective_rpc`), so that later answers would be lies: nothing more
                 is asked of it, and it must be restarted.
+    is_checkpoint_format  false for kernel format, up to vLLM 0.24; None for checkpoint format, on every release
+    weight_version        what the finish calls the weights, from vLLM 0.27 on
     """
 
-    def __init__(self, client: EngineClient, *, world_size: int = 1, is_checkpoint_format: bool | None = None) -> None:
+    def __init__(
+        self,
+        client: EngineClient,
+        *,
+        world_size: int = 1,
+        is_checkpoint_format: bool | None = None,
+        weight_version: str | None = None,
+    ) -> None:
         self.client = client
         self.world_size = world_size
+        self.weight_version = weight_version
         self.state = SessionState.NOT_OPENED
         self.attempted = 0
         self._is_checkpoint_format = is_checkpoint_format
@@ -63,7 +73,14 @@ class WeightUpdateSession:
                 error.add_note(note)
 
     def start(self) -> None:
-        """Opens the session. Raises CallError; the session counts as not opened only if the engine said so."""
+        """Opens the session. Raises CallError; the session counts as not opened only if the engine said so.
+
+        Asks for the release before, unless the client knows it: what is to be done after a failure hangs on it. Raises
+        UnsupportedRelease.
+        """
+        release = self.client.release
+        if self.weight_version is not None:
+            release.check_weight_version(self.weight_version)
         try:
             self.client.start_weight_update(is_checkpoint_format=self._is_checkpoint_format)
         except Refused as refused:
@@ -85,8 +102,9 @@ class WeightUpdateSession:
         try:
             self.client.update_weights(update_info, bucket=bucket, on_sent=on_sent)
         except Refused as refused:
-            poisoned = refused.status >= 500 and self.world_size > 1
-            self.state = SessionState.OUT_OF_STEP if poisoned else SessionState.FAILED
+            # What the HTTP layer refuses (below 500) no worker has seen: the session stays open on every release.
+            if refused.status >= 500:
+                self.state = SessionState.OUT_OF_STEP if self.world_size > 1 else SessionState.FAILED
             raise
         except ConnectError:
             raise  # the engine has not seen the call: the session is as it was
@@ -97,25 +115,25 @@ class WeightUpdateSession:
     def finish(self) -> None:
         """Closes the session: the weights go live. Raises CallError; what the engine holds is unknown then."""
         self.state = SessionState.UNKNOWN
-        self.client.finish_weight_update()
+        self.client.finish_weight_update(weight_version=self.weight_version)
         self.state = SessionState.FINISHED
 
     def clean_up(self) -> list[str]:
         """Closes the session after a failure, within the grace time. Returns what it met, in sentences.
 
-        The order is right on every release: finish; where that says that no session is open, because the failure closed
-        it, start and finish, which puts the parameters back.
+        An open session is finished. Where the failed update has closed it (vLLM 0.23 on), a finish would be refused; a
+        start and a finish put the parameters back, without which the next request kills the engine, and the next update
+        would go on from what the failed one left in half-loaded layers, and answer 200.
         """
         if self.state not in (SessionState.OPEN, SessionState.FAILED):
             return []
         grace = self.client.timeouts.grace
+        closed = self.state is SessionState.FAILED and self.client.release.failed_update_closes
         self.state = SessionState.UNKNOWN
         try:
-            try:
-                self.client.finish_weight_update(total=grace)
-            except OrderError:
+            if closed:
                 self.client.start_weight_update(is_checkpoint_format=self._is_checkpoint_format, total=grace)
-                self.client.finish_weight_update(total=grace)
+            self.client.finish_weight_update(total=grace)
         except SyncError as second:
             return [f"closing the session failed too: {second}"]
         self.state = SessionState.CLOSED_EARLY

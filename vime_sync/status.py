@@ -8,6 +8,7 @@ from typing import Any
 from vime_sync.engine import EngineClient
 from vime_sync.errors import CallTimeout, UnsupportedRelease
 from vime_sync.releases import release_of
+from vime_sync.wording import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,7 @@ class EngineStatus:
             return "not known (a real server does not show it)"
         active = "open" if self.session.get("active") else "none"
         failed = ", an update of it failed" if self.session.get("failed") else ""
-        return f"{active}{failed}, {self.session.get('updates', 0)} updates"
+        return f"{active}{failed}, {counted(self.session.get('updates', 0), 'update')}"
 
 
 def engine_status(client: EngineClient) -> EngineStatus:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import selectors
 import socket
 import time
@@ -62,11 +63,19 @@ class TcpPlaneListener:
         """Makes a running `accept` look at its `stop` now. From any thread."""
         self._wake.up()
 
-    def accept(self, deadline: float, stop: Callable[[], bool] = lambda: False) -> TcpPlaneSender:
+    def accept(
+        self,
+        deadline: float,
+        stop: Callable[[], bool] = lambda: False,
+        *,
+        hint_at: float = math.inf,
+        hint: Callable[[], None] = lambda: None,
+    ) -> TcpPlaneSender:
         """Waits for every rank and forms the group. Call it once; the listener is closed afterwards.
 
         deadline  moment of `time.monotonic()`
         stop      asked again after every event and `wake`; true gives the group up
+        hint_at   moment of `time.monotonic()`; `hint` is called once then, unless a rank has joined
 
         Raises NeverJoined at the deadline, Abandoned when `stop` said so, PeerGone when a receiver left as the group
         was formed.
@@ -78,7 +87,13 @@ class TcpPlaneListener:
                 remaining = deadline - time.monotonic()
                 if remaining <= 0:
                     raise self.never_joined("not every rank joined before the deadline")
-                for key, _ in self._selector.select(remaining):
+                until_hint = hint_at - time.monotonic()
+                if until_hint <= 0:
+                    hint_at = math.inf
+                    if not self._joined:
+                        hint()
+                    continue
+                for key, _ in self._selector.select(min(remaining, until_hint)):
                     self._serve(key.fileobj)
             return self._formed()
         finally:

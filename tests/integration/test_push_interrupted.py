@@ -44,6 +44,9 @@ class Killing:
         self._mock = mock
         self._left = after
 
+    def note(self, text: str) -> None:
+        pytest.fail(text)
+
     def begin(self, nbytes: int, buckets: int) -> None:
         assert nbytes > self._left > 0
         assert buckets > 1

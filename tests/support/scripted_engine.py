@@ -38,10 +38,17 @@ def refusal(message: str, status: int = 500) -> Response:
     return as_json({"error": error}, status)
 
 
-class ScriptedEngine:
-    """A well-behaved engine of vLLM 0.21.0, whose routes a test may replace one by one in `handlers`.
+ALREADY_ACTIVE = "start_weight_update called while a weight update is already active. Call finish_weight_update first."
+UNEXPECTED = "Invalid {kind}_info for NCCLWeightTransferEngine: __init__() got an unexpected keyword argument '{key}'"
 
-    A Transport. `calls` holds (route, body, query) in order, `held` what the one worker received.
+
+class ScriptedEngine:
+    """A well-behaved engine of a vLLM release, whose routes a test may replace one by one in `handlers`.
+
+    A Transport. `calls` holds (route, body, query) in order, `held` what the one worker received. What a release does
+    is written here from the contract of the releases, not taken from the package. An update of a handler's that is
+    refused with 500 failed in the workers: `half_loaded` then says that the model lacks data, and `spoilt` that a later
+    session went on from it, which real engines answer with 200 from 0.23 on.
     """
 
     def __init__(self, *, version: str = "0.21.0", world_size: int = 1, mock: bool = True) -> None:
@@ -55,6 +62,15 @@ class ScriptedEngine:
         self.receivers: list[PlaneReceiver] = []
         self.aborted = threading.Event()
         self.updates = 0
+        self.open = False
+        self.half_loaded = False
+        self.spoilt = False
+        self.packing: tuple[bool, int] = (False, 1 << 30)
+        self.weight_version = "default"
+
+    def since(self, minor: int) -> bool:
+        """Whether the release is 0.`minor` or later."""
+        return int(self.version.split(".")[1]) >= minor
 
     @property
     def routes(self) -> list[str]:
@@ -78,9 +94,11 @@ class ScriptedEngine:
         if on_sent is not None:
             on_sent()
         handler = self.handlers.get(call.route)
-        if handler is not None:
-            return handler(self, found)
-        return self.well(call.route, found)
+        response = handler(self, found) if handler is not None else self.well(call.route, found)
+        if call.route == "/update_weights" and response.status == 500:
+            self.half_loaded = True
+            self.open = self.open and not self.since(23)
+        return response
 
     def abort(self) -> None:
         """See vime_sync.transport.Transport."""
@@ -100,11 +118,22 @@ class ScriptedEngine:
     def well(self, route: str, body: Any) -> Response:
         """What a well-behaved engine does and answers."""
         marks = {"x-mock-vllm": "test"} if self.mock else {}
+        refused = self.objection(route, body)
+        if refused is not None:
+            return refused
         if route == "/init_weight_transfer_engine":
-            self.join(body["init_info"])
+            info = body["init_info"]
+            self.packing = (info.get("packed", False), info.get("packed_buffer_size_bytes", 1 << 30))
+            self.join(info)
+        if route == "/start_weight_update":
+            self.open = True
         if route == "/update_weights":
+            self.spoilt |= self.half_loaded
             self.receive(body["update_info"])
         if route == "/finish_weight_update":
+            self.open = self.half_loaded = False
+            if self.since(27):
+                self.weight_version = body.get("weight_version") or self.weight_version
             for record in self.held.values():
                 record["live"] = True
         plain: dict[str, object] = {
@@ -122,9 +151,29 @@ class ScriptedEngine:
         if route == "/mock/weights" and self.mock:
             ranks = [{"rank": rank, "weights": self.held} for rank in range(self.world_size)]
             return as_json({"schema": "mock-vllm/weights/1", "ranks": ranks}, **marks)
+        if route == "/reset_prefix_cache" and self.since(26):
+            return as_json({"success": True}, **marks)
+        if route == "/weight_info" and self.since(27):
+            return as_json({"weight_version": self.weight_version}, **marks)
         if route in ("/health", "/reset_prefix_cache"):
             return Response(200)
         return as_json({"detail": "Not Found"}, 404, **marks)
+
+    def objection(self, route: str, body: Any) -> Response | None:
+        """What the release refuses: its session rules, and the place where packing is not announced."""
+        if route == "/start_weight_update" and self.open:
+            return refusal(ALREADY_ACTIVE)
+        if route in ("/update_weights", "/finish_weight_update") and not self.open:
+            name = route.removeprefix("/")
+            if route == "/finish_weight_update" and self.since(23):
+                return refusal("finish_weight_update called without a matching start_weight_update.")
+            return refusal(f"start_weight_update must be called before {name}.")
+        kind = {"/init_weight_transfer_engine": "init", "/update_weights": "update"}.get(route)
+        if kind is not None and (kind == "update") == self.since(28):
+            for key in body[f"{kind}_info"]:
+                if key.startswith("packed"):
+                    return refusal(UNEXPECTED.format(kind=kind, key=key))
+        return None
 
     def join(self, info: dict[str, Any]) -> None:
         """Makes all workers join."""
@@ -164,14 +213,16 @@ class ScriptedEngine:
                 "live": False,
             }
 
-    @staticmethod
-    def _cuts(sizes: list[int], info: dict[str, Any]) -> list[int]:
-        if not info.get("packed"):
+    def _cuts(self, sizes: list[int], info: dict[str, Any]) -> list[int]:
+        packed, limit = self.packing
+        if not self.since(28):
+            packed, limit = info.get("packed", False), info.get("packed_buffer_size_bytes", limit)
+        if not packed:
             return sizes
         counts, current, filled = [], 0, False
         for size in sizes:
             current, filled = current + size, True
-            if current > info["packed_buffer_size_bytes"]:
+            if current > limit:
                 counts.append(current)
                 current, filled = 0, False
         return [*counts, current] if filled else counts

@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.arrays import ITEM_SIZES, Array
 from vime_sync.buckets import Bucket, cuts, plan
-from vime_sync.errors import SettingError, UnsupportedRelease, UnsupportedTensor
+from vime_sync.errors import SettingError, UnsupportedTensor
 from vime_sync.releases import release_of
 
 pytestmark = pytest.mark.unit
@@ -104,6 +104,13 @@ def test_every_packed_tensor_begins_at_a_multiple_of_its_item_size() -> None:
     assert names([bucket]) == [["wide", "single", "half", "odd", "eight"]]
 
 
+def test_packed_buckets_say_nothing_of_packing_from_0_28_on() -> None:
+    (bucket,) = plan(raw(10, 10, 10), release_of("0.28.0"), packed=True, packed_buffer_bytes=15)
+    assert [[tensor.nbytes for tensor in tensors] for tensors in bucket.broadcasts] == [[10, 10], [10]]
+    assert bucket.packed
+    assert set(bucket.update_info()) == {"names", "dtype_names", "shapes"}
+
+
 def test_what_cannot_be_packed_goes_plain_and_the_other_way_round() -> None:
     tensors = [
         Array("scalar", "float32", ()),
@@ -135,11 +142,6 @@ def test_what_no_form_can_carry_is_refused_by_name() -> None:
 def test_many_refused_names_are_cut() -> None:
     with pytest.raises(UnsupportedTensor, match="and 95 more"):
         plan([Array(f"flag{index}", "bool", ()) for index in range(100)], V21, packed=True)
-
-
-def test_a_release_without_this_form_of_packing_is_refused() -> None:
-    with pytest.raises(UnsupportedRelease):
-        plan(raw(1), release_of("0.30.0"), packed=True)
 
 
 def test_bad_arguments() -> None:

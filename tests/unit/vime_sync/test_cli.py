@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from vime_sync.errors import (
     NeverJoined,
     SettingError,
     UnsupportedRelease,
+    WeightVersionMismatch,
 )
 from vime_sync.report import PushReport
 
@@ -53,7 +55,9 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, 
         (["push", "{checkpoint}", "--engine", "http://192.0.2.99:1", "--master-address", "::1"], 2, "master address"),
         (["push", "{checkpoint}x", "--dry-run"], 3, "no such file"),
         (["push", "{checkpoint}", "--dry-run", "--vllm-version", "0.20.0"], 5, "older"),
-        (["push", "{checkpoint}", "--dry-run", "--vllm-version", "0.28.0"], 5, "--no-packed"),
+        (["push", "{checkpoint}", "--dry-run", "--vllm-version", "0.28.0", "--packed"], 3, "--no-packed"),
+        (["push", "{checkpoint}", "--dry-run", "--vllm-version", "0.26.0", "--weight-version", "7"], 5, "0.27.0"),
+        (["push", "{checkpoint}", "--dry-run", "--vllm-version", "0.27.0", "--weight-version", ""], 2, "empty"),
         (["status", "--engine", "http://127.0.0.1:1"], 4, "cannot connect"),
     ],
 )
@@ -129,6 +133,7 @@ def test_help_documents_the_exit_status(capsys: pytest.CaptureFixture[str], argu
         (UnsupportedRelease("0", "m"), 5),
         (NeverJoined("m", joined=[], missing=[1]), 6),
         (DigestMismatch({0: {"w": "missing"}}), 7),
+        (WeightVersionMismatch("a", "b"), 7),
         (ZeroDivisionError("x"), 1),
         (KeyboardInterrupt(), 130),
     ],
@@ -156,7 +161,8 @@ def test_options_reach_the_push(
     seen = pushing(monkeypatch, REPORT)
     arguments = (
         "--engine http://e --no-packed --bucket-bytes 1MiB --packed-buffer-bytes 2k --master-address a --master-port 5 "
-        "--bind-address b --timeout 7 --pause-mode wait --no-verify --no-resume --vllm-version 0.22.0"
+        "--bind-address b --timeout 7 --pause-mode wait --no-verify --no-resume --vllm-version 0.22.0 "
+        "--weight-version step-7"
     )
     assert run(capsys, "push", checkpoint, *arguments.split())[0] == 0
     assert seen.pop("timeouts").total == 7.0
@@ -173,7 +179,17 @@ def test_options_reach_the_push(
         "verify": False,
         "resume": False,
         "vllm_version": "0.22.0",
+        "weight_version": "step-7",
     }
+
+
+@pytest.mark.parametrize(("flags", "packed"), [((), None), (("--packed",), True), (("--no-packed",), False)])
+def test_the_form_is_left_open_unless_it_is_asked_for(
+    monkeypatch: pytest.MonkeyPatch, checkpoint: str, flags: tuple[str, ...], packed: bool | None
+) -> None:
+    seen = pushing(monkeypatch, REPORT)
+    assert cli.main(["push", checkpoint, "--engine", "http://e", "--quiet", *flags]) == 0
+    assert seen["packed"] is packed
 
 
 def test_success_for_people_for_scripts_and_for_nobody(
@@ -183,11 +199,25 @@ def test_success_for_people_for_scripts_and_for_nobody(
     code, out, _ = run(capsys, "push", checkpoint, "--engine", "http://e")
     assert code == 0
     assert out.splitlines()[0] == "warning: mind the gap"
-    assert "2 tensors, 1.0 MiB, in 3 buckets" in out
+    assert "2 tensors, 1.0 MiB, in 3 buckets (packed) to http://e (vLLM 0.21.0, 1 worker)" in out
     assert out.splitlines()[-1] == "digests verified: every rank holds what was sent"
     code, out, _ = run(capsys, "push", checkpoint, "--engine", "http://e", "--json")
     assert json.loads(out) == REPORT.as_json()
     assert run(capsys, "push", checkpoint, "--engine", "http://e", "--quiet") == (0, "", "")
+
+
+def test_one_is_singular_and_the_report_says_why_and_under_which_name(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, checkpoint: str
+) -> None:
+    report = replace(REPORT, packed=False, tensors=1, buckets=1, world_size=2, form_reason="why", weight_version="7")
+    pushing(monkeypatch, report)
+    _, out, _ = run(capsys, "push", checkpoint, "--engine", "http://e")
+    assert "pushed 1 tensor, 1.0 MiB, in 1 bucket (plain) to http://e (vLLM 0.21.0, 2 workers)" in out
+    assert "note: why\n" in out
+    assert "the engine calls these weights 7\n" in out
+    _, out, _ = run(capsys, "push", checkpoint, "--engine", "http://e", "--json")
+    found = json.loads(out)
+    assert (found["packed"], found["form_reason"], found["weight_version"]) == (False, "why", "7")
 
 
 def test_an_interruption_is_clean(

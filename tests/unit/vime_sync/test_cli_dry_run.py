@@ -39,8 +39,21 @@ def test_a_dry_run_needs_no_server(capsys: pytest.CaptureFixture[str], checkpoin
     assert "3 tensors" in lines[0]
     assert "3 buckets" in lines[0]
     assert "nothing was sent" in lines[0]
-    assert lines[1].startswith("bucket 1: packed, 1 tensors, 3.9 KiB, 1 broadcasts, from w")
-    assert lines[3].startswith("bucket 3: plain, 1 tensors")
+    assert lines[1].startswith("note: cannot be packed and travel by themselves: scalar (float32 [])")
+    assert lines[2].startswith("bucket 1: packed, 1 tensor, 3.9 KiB, 1 broadcast, from w")
+    assert lines[4].startswith("bucket 3: plain, 1 tensor,")
+
+
+def test_a_dry_run_for_a_release_with_one_form_says_which_and_why(
+    capsys: pytest.CaptureFixture[str], checkpoint: str
+) -> None:
+    _, out, _ = run(capsys, "push", checkpoint, "--dry-run", "--vllm-version", "0.28.0")
+    assert "note: not packed: vLLM 0.28.0 cannot unpack scalar (float32 [])" in out
+    assert "bucket 1: plain, 3 tensors" in out
+    _, out, _ = run(capsys, "push", checkpoint, "--dry-run", "--vllm-version", "0.33.0", "--json")
+    assert json.loads(out)["packed"] is True
+    _, out, _ = run(capsys, "push", checkpoint, "--dry-run", "--vllm-version", "0.33.0")
+    assert "not verified" in out
 
 
 def test_a_dry_run_as_json(capsys: pytest.CaptureFixture[str], checkpoint: str) -> None:
@@ -77,4 +90,4 @@ def test_tensors_that_the_index_leaves_out_are_told(capsys: pytest.CaptureFixtur
     (tmp_path / "model.safetensors.index.json").write_text('{"weight_map": {"w": "a.safetensors"}}')
     _, out, err = run(capsys, "push", str(tmp_path), "--dry-run")
     assert "stray" in err
-    assert "1 tensors" in out
+    assert "1 tensor, 8 B, 1 file, 1 bucket" in out

@@ -41,14 +41,43 @@ def test_infos_travel_under_their_names() -> None:
         {"message": "Weight transfer initialized"}
     )
     engine.handlers["/update_weights"] = lambda _engine, _body: as_json({"message": "Weights updated"})
-    client(engine).init_weight_transfer_engine({"world_size": 2})
-    client(engine).update_weights({"names": []})
-    client(engine).start_weight_update(is_checkpoint_format=False)
-    assert [body for _, body, _ in engine.calls] == [
+    one = client(engine)
+    one.version()
+    one.init_weight_transfer_engine({"world_size": 2})
+    one.start_weight_update(is_checkpoint_format=False)
+    one.update_weights({"names": []})
+    assert [body for _, body, _ in engine.calls[1:]] == [
         {"init_info": {"world_size": 2}},
-        {"update_info": {"names": []}},
         {"is_checkpoint_format": False},
+        {"update_info": {"names": []}},
     ]
+
+
+@pytest.mark.parametrize("version", ["0.25.0", "0.32.0"])
+def test_kernel_format_is_refused_where_it_would_be_ignored(version: str) -> None:
+    engine = ScriptedEngine(version=version)
+    one = client(engine)
+    with pytest.raises(UnsupportedRelease, match="ignores is_checkpoint_format=False"):
+        one.start_weight_update(is_checkpoint_format=False)
+    assert "/start_weight_update" not in engine.routes
+    one.start_weight_update(is_checkpoint_format=True)
+
+
+def test_a_weight_version_travels_with_the_finish_and_is_read_back() -> None:
+    engine = ScriptedEngine(version="0.27.0")
+    one = client(engine)
+    assert one.weight_version() == "default"
+    one.start_weight_update()
+    one.finish_weight_update(weight_version="step-7")
+    assert engine.calls[-1][1] == {"weight_version": "step-7"}
+    assert one.weight_version() == "step-7"
+
+
+def test_a_release_without_weight_versions_is_not_told_any() -> None:
+    engine = ScriptedEngine(version="0.26.0")
+    with pytest.raises(UnsupportedRelease, match="keeps no weight version"):
+        client(engine).finish_weight_update(weight_version="step-7")
+    assert engine.routes == ["/version"]
 
 
 def test_reads() -> None:

@@ -71,6 +71,16 @@ def test_redrawing_is_bounded_in_rate() -> None:
     assert out.getvalue().count("\r") <= 12
 
 
+def test_a_note_is_a_line_of_its_own() -> None:
+    clock, out = Clock(), Terminal()
+    bar = ProgressBar(out, clock=clock)
+    bar.note("first")
+    assert out.getvalue() == "first\n"
+    bar.begin(1000, 1)
+    bar.note("second")
+    assert out.getvalue().endswith("left\nsecond\n")
+
+
 def test_nothing_is_divided_by_zero() -> None:
     out = Terminal()
     bar = ProgressBar(out, clock=Clock())

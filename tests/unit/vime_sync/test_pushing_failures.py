@@ -19,6 +19,7 @@ from vime_sync.errors import (
     OrderError,
     SyncError,
 )
+from vime_sync.progress import Silent
 from vime_sync.pushing import push
 from vime_sync.report import PushReport
 from vime_sync.timeouts import Timeouts
@@ -157,7 +158,7 @@ def test_an_engine_that_drops_what_it_received_is_found_out() -> None:
 
 
 def test_an_interruption_closes_the_session_and_keeps_a_note() -> None:
-    class Interrupting:
+    class Interrupting(Silent):
         def begin(self, nbytes: int, buckets: int) -> None:
             assert (nbytes, buckets) == (55, 2)
 

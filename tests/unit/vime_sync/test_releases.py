@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from vime_sync.dtypes import from_torch_name
-from vime_sync.errors import UnsupportedRelease
-from vime_sync.releases import release_of
+from vime_sync.errors import SettingError, UnsupportedRelease
+from vime_sync.releases import EPOCHS, release_of
 
 pytestmark = pytest.mark.unit
 
 
 @pytest.mark.parametrize(
-    ("version", "packs", "closes", "resets_json", "zero_dim"),
+    ("version", "packed_in_update", "closes", "resets_json", "zero_dim"),
     [
         ("0.21.0", True, False, False, False),
         ("0.22.1", True, False, False, False),
@@ -24,9 +24,11 @@ pytestmark = pytest.mark.unit
         ("0.32.0", False, True, True, True),
     ],
 )
-def test_epochs(version: str, packs: bool, closes: bool, resets_json: bool, zero_dim: bool) -> None:
+def test_what_changes_when(
+    version: str, packed_in_update: bool, closes: bool, resets_json: bool, zero_dim: bool
+) -> None:
     release = release_of(version)
-    assert release.packed_in_update is packs
+    assert release.packed_in_update is packed_in_update
     assert release.failed_update_closes is closes
     assert release.reset_answers_json is resets_json
     assert release.zero_dim_packs is zero_dim
@@ -51,6 +53,43 @@ def test_older_releases_are_refused(version: str) -> None:
         release_of(version)
 
 
+@pytest.mark.parametrize(
+    ("epoch", "versions"),
+    [
+        ("A", ["0.21.0", "0.22.0", "0.22.1"]),
+        ("B", ["0.23.0", "0.24.0"]),
+        ("C", ["0.25.0", "0.25.1"]),
+        ("D", ["0.26.0"]),
+        ("E", ["0.27.0", "0.27.1"]),
+        ("F", ["0.28.0"]),
+        ("G", ["0.29.0"]),
+        ("H", ["0.30.0", "0.31.0"]),
+        ("I", ["0.32.0"]),
+        ("J", ["0.33.0"]),
+    ],
+)
+def test_the_published_releases_by_epoch(epoch: str, versions: list[str]) -> None:
+    for version in versions:
+        release = release_of(version)
+        assert (release.version, release.epoch) == (version, epoch)
+        number = int(version.split(".")[1])
+        assert release.start_reads_format is (number < 25)
+        assert release.has_weight_version is (number >= 27)
+        assert release.empty_update_replays is (number >= 33)
+
+
+def test_the_table_is_in_order_and_begins_with_each_epoch_s_first_release() -> None:
+    assert [release.epoch for release in EPOCHS] == list("ABCDEFGHIJ")
+    assert [release.since for release in EPOCHS] == sorted(release.since for release in EPOCHS)
+    for release in EPOCHS:
+        assert release.version == f"0.{release.since[1]}.0"
+
+
+def test_a_release_that_nobody_pushed_into_says_so() -> None:
+    assert release_of("0.32.9").warning is None
+    assert "not verified" in (release_of("0.33.0").warning or "")
+
+
 @pytest.mark.parametrize("version", ["0.34.0", "0.99.0", "1.0.0"])
 def test_newer_releases_carry_a_warning(version: str) -> None:
     warning = release_of(version).warning
@@ -58,12 +97,18 @@ def test_newer_releases_carry_a_warning(version: str) -> None:
     assert version in warning
 
 
-def test_packed_is_refused_from_0_28_on_with_the_way_out() -> None:
-    release_of("0.28.0").check(packed=False)
-    release_of("0.27.1").check(packed=True)
-    with pytest.raises(UnsupportedRelease) as caught:
-        release_of("0.28.0").check(packed=True)
-    assert "--no-packed" in (caught.value.next_step or "")
+def test_packing_is_announced_by_init_from_0_28_on() -> None:
+    for version, expected in (("0.27.1", {}), ("0.28.0", {"packed": True, "packed_buffer_size_bytes": 77})):
+        assert release_of(version).init_packing(packed=True, packed_buffer_bytes=77) == expected
+        assert release_of(version).init_packing(packed=False, packed_buffer_bytes=77) == {}
+
+
+def test_a_weight_version_needs_0_27_and_a_name() -> None:
+    release_of("0.27.0").check_weight_version("7")
+    with pytest.raises(UnsupportedRelease, match=r"0\.27\.0 is the first"):
+        release_of("0.26.0").check_weight_version("7")
+    with pytest.raises(SettingError, match="empty"):
+        release_of("0.27.0").check_weight_version("")
 
 
 @pytest.mark.parametrize(

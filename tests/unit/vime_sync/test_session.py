@@ -7,7 +7,16 @@ import pytest
 from tests.support.scripted_engine import ScriptedEngine, as_json, closed, refusal
 from vime_sync.calls import Call
 from vime_sync.engine import EngineClient
-from vime_sync.errors import ConnectError, ConnectionClosed, EngineError, OrderError, Refused
+from vime_sync.errors import (
+    ConnectError,
+    ConnectionClosed,
+    EngineError,
+    InvalidInfo,
+    OrderError,
+    Refused,
+    UnsupportedRelease,
+)
+from vime_sync.releases import release_of
 from vime_sync.session import SessionState, WeightUpdateSession
 from vime_sync.timeouts import Timeouts
 from vime_sync.transport import Response
@@ -16,12 +25,12 @@ pytestmark = pytest.mark.unit
 
 UPDATED = {"message": "Weights updated"}
 BUSY = "start_weight_update called while a weight update is already active. Call finish_weight_update first."
-NO_MATCH = "finish_weight_update called without a matching start_weight_update."
 
 
 def session(engine: ScriptedEngine, world_size: int = 1) -> WeightUpdateSession:
     engine.handlers.setdefault("/update_weights", lambda _engine, _body: as_json(UPDATED))
-    return WeightUpdateSession(EngineClient("http://unused", Timeouts.resolve(5), engine), world_size=world_size)
+    client = EngineClient("http://unused", Timeouts.resolve(5), engine, release=release_of(engine.version))
+    return WeightUpdateSession(client, world_size=world_size)
 
 
 def test_all_goes_well() -> None:
@@ -81,17 +90,57 @@ def test_a_refused_update_is_closed_and_the_refusal_comes_through() -> None:
     assert engine.routes == ["/start_weight_update", "/update_weights", "/finish_weight_update"]
 
 
-def test_a_release_that_closed_the_session_itself_is_brought_back() -> None:
+@pytest.mark.parametrize("version", ["0.23.0", "0.27.0", "0.28.0", "0.31.0", "0.32.0", "0.33.0"])
+def test_a_release_that_closed_the_session_itself_is_brought_back(version: str) -> None:
     # vLLM from 0.23 on: the failed update closed the session and left the parameters on the meta device.
-    engine = ScriptedEngine(version="0.23.0")
+    engine = ScriptedEngine(version=version)
     engine.handlers["/update_weights"] = lambda _engine, _body: refusal("first")
-    finishes = iter([refusal(NO_MATCH), as_json({"message": "Weight update finished"})])
-    engine.handlers["/finish_weight_update"] = lambda _engine, _body: next(finishes)
     one = session(engine)
-    with pytest.raises(Refused, match="first"), one:
+    with pytest.raises(Refused, match="first") as caught, one:
+        one.update({})
+    assert not hasattr(caught.value, "__notes__")
+    assert one.state is SessionState.CLOSED_EARLY
+    assert engine.routes[2:] == ["/start_weight_update", "/finish_weight_update"]
+    assert (engine.open, engine.half_loaded) == (False, False)
+
+
+@pytest.mark.parametrize("version", ["0.21.0", "0.22.1", "0.23.0", "0.32.0"])
+def test_what_the_http_layer_refuses_leaves_the_session_open_and_it_is_finished(version: str) -> None:
+    engine = ScriptedEngine(version=version)
+    engine.handlers["/update_weights"] = lambda _engine, _body: refusal("first", 400)
+    one = session(engine)
+    with pytest.raises(InvalidInfo), one:
         one.update({})
     assert one.state is SessionState.CLOSED_EARLY
-    assert engine.routes[2:] == ["/finish_weight_update", "/start_weight_update", "/finish_weight_update"]
+    assert engine.routes[2:] == ["/finish_weight_update"]
+    assert engine.open is False
+
+
+def test_a_session_asks_for_the_release_before_it_opens() -> None:
+    engine = ScriptedEngine(version="0.20.0")
+    one = WeightUpdateSession(EngineClient("http://unused", Timeouts.resolve(5), engine))
+    with pytest.raises(UnsupportedRelease):
+        one.start()
+    assert (engine.routes, one.state) == (["/version"], SessionState.NOT_OPENED)
+
+
+def test_a_weight_version_goes_with_the_finish_and_never_with_a_clean_up() -> None:
+    def named(engine: ScriptedEngine) -> WeightUpdateSession:
+        engine.handlers.setdefault("/update_weights", lambda _engine, _body: as_json(UPDATED))
+        return WeightUpdateSession(EngineClient("http://unused", Timeouts.resolve(5), engine), weight_version="7")
+
+    engine = ScriptedEngine(version="0.27.0")
+    with named(engine) as one:
+        one.update({})
+    assert engine.weight_version == "7"
+    engine = ScriptedEngine(version="0.27.0")
+    with pytest.raises(ZeroDivisionError), named(engine):
+        raise ZeroDivisionError
+    assert engine.weight_version == "default"
+    engine = ScriptedEngine(version="0.26.0")
+    with pytest.raises(UnsupportedRelease):
+        named(engine).start()
+    assert engine.routes == ["/version"]
 
 
 def test_a_failing_clean_up_is_a_note_and_never_masks() -> None:
