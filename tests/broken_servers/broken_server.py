@@ -48,6 +48,7 @@ class BrokenServer:
         receiver: makes another receiver.
         patch: replaces a function of the mock while the server runs.
         rewrite: changes answers on their way out.
+        release: the release whose mock is broken, and whose truth it is held to.
         swallow: exceptions no longer reach uvicorn, so that no connection is closed after a 500.
     """
 
@@ -58,6 +59,7 @@ class BrokenServer:
     patch: Patch | None = None
     rewrite: Rewrite | None = None
     swallow: bool = False
+    release: str = "0.21.0"
 
     @contextmanager
     def serving(self, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:

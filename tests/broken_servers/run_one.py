@@ -14,9 +14,10 @@ import pytest
 
 from conformance import case_run, run
 from mock_vllm import Settings
-from tests.broken_servers.catalogue import BROKEN
+from tests.broken_servers.everything import ALL_BROKEN
 
 TRANSFER_SECONDS = 3.0
+MAX_MODEL_LEN = 256
 CLOSE_SECONDS = 0.2
 """A server on the loopback that closes a connection does so at once; many of these never do."""
 
@@ -24,8 +25,10 @@ CLOSE_SECONDS = 0.2
 def main(name: str, model: str) -> list[str]:
     """Return the ids of the red cases, sorted."""
     logging.disable(logging.CRITICAL)
-    (broken,) = [server for server in BROKEN if server.name == name]
-    settings = Settings(model=model, port=0, transfer_timeout=TRANSFER_SECONDS)
+    (broken,) = [server for server in ALL_BROKEN if server.name == name]
+    settings = Settings(
+        model=model, port=0, transfer_timeout=TRANSFER_SECONDS, vllm_version=broken.release, max_model_len=MAX_MODEL_LEN
+    )
     began = time.monotonic()
     with pytest.MonkeyPatch.context() as patching, broken.serving(settings, patching) as url:
         patching.setattr(case_run, "EXPECTED_CLOSE_SECONDS", CLOSE_SECONDS)

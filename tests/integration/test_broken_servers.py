@@ -1,7 +1,7 @@
 """Every case of the suite can fail: servers with one behaviour changed turn exactly these cases red.
 
-After a change of cases: `python -m tests.integration.test_broken_servers` runs all of them and writes `red_cases.json` anew. Read the
-difference before you commit it: each line says which behaviour a case watches.
+After a change of cases `python -m tests.integration.test_broken_servers` runs all of them and writes `red_cases.json`
+anew. Read the difference before you commit it: each line says which behaviour a case watches.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ import pytest
 
 from conformance.cases import all_cases
 from conformance.tiny_model.files import write
-from tests.broken_servers.catalogue import BROKEN
+from tests.broken_servers.everything import ALL_BROKEN
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
 
 EXPECTED = Path(__file__).parents[1] / "broken_servers" / "red_cases.json"
-NAMES = [broken.name for broken in BROKEN]
+NAMES = [broken.name for broken in ALL_BROKEN]
 AT_ONCE = 4 * (os.cpu_count() or 1)
 """A run mostly waits, so more of them than processors share the time."""
 
@@ -74,8 +74,8 @@ def test_names_and_expectations_belong_together(expected: dict[str, list[str]]) 
 
 def test_each_family_of_cases_has_a_broken_server(expected: dict[str, list[str]]) -> None:
     families = {case.id.split("-")[0] for case in all_cases()}
-    assert {broken.family for broken in BROKEN} == families
-    for broken in BROKEN:
+    assert {broken.family for broken in ALL_BROKEN} == families
+    for broken in ALL_BROKEN:
         assert any(case_id.startswith(f"{broken.family}-") for case_id in expected[broken.name]), broken.name
 
 

@@ -27,6 +27,28 @@ def test_texts(text: str, named: str) -> None:
     assert normalise_text(named) == named
 
 
+def test_a_completion_keeps_its_form_and_loses_what_the_model_wrote() -> None:
+    body = {
+        "id": "cmpl-a6a5fb6d8c0e4e6f",
+        "model": "/models/tiny",
+        "created": 1795958243,
+        "choices": [{"index": 0, "text": "some words", "finish_reason": "abort"}],
+    }
+    assert normalise(body) == {
+        "id": "<id>",
+        "model": "<model>",
+        "created": "<time>",
+        "choices": [{"index": 0, "text": "<text>", "finish_reason": "abort"}],
+    }
+    assert normalise({"text": "some words"}) == {"text": "some words"}
+
+
+def test_digests_of_weights_are_the_machines() -> None:
+    assert normalise({"checksums": {"a": "0f" * 32, "b": "0f" * 31}}) == {
+        "checksums": {"a": "<digest>", "b": "0f" * 31}
+    }
+
+
 @pytest.mark.parametrize(
     ("text", "host", "named"),
     [

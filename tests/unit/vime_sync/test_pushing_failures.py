@@ -64,6 +64,16 @@ ERROR = refusal("x")
             "may still wait for the trainer",
             "vime-sync status",
         ),
+        (
+            "/init_weight_transfer_engine",
+            as_json({"message": "Weight transfer initialized"}),
+            NeverJoined,
+            "may still wait for the trainer",
+            "--bind-address, where the trainer listens",
+        ),
+        ("/init_weight_transfer_engine", ERROR, EngineError, "left paused", "check --master-address"),
+        ("/init_weight_transfer_engine", ERROR, EngineError, "left paused", "--bind-address"),
+        ("/init_weight_transfer_engine", refusal("x", 400), InvalidInfo, "left paused", "push again"),
         ("/start_weight_update", ERROR, EngineError, "left paused with the weights it had", "push again"),
         (
             "/start_weight_update",
@@ -107,6 +117,30 @@ def test_a_lost_engine_leaves_nothing_known() -> None:
     assert "not known" in (caught.value.state or "")
     assert "/finish_weight_update" not in engine.routes
     assert "/resume" not in engine.routes
+
+
+def test_an_engine_that_nobody_joins_from_says_what_to_check() -> None:
+    engine = ScriptedEngine()
+
+    def silent(engine: ScriptedEngine, _body: object) -> Response:
+        assert engine.aborted.wait(5.0)
+        raise closed(Call("/init_weight_transfer_engine", "http://engine", "init"))
+
+    engine.handlers["/init_weight_transfer_engine"] = silent
+    with pytest.raises(NeverJoined, match="missing: 1") as caught:
+        run(engine, timeouts=Timeouts(total=0.2, grace=0.2))
+    assert "check --master-address" in caught.value.line()
+    assert "--bind-address" in caught.value.line()
+
+
+def test_several_workers_after_a_refused_init_need_a_restart_too() -> None:
+    engine = ScriptedEngine(world_size=2)
+    engine.handlers["/init_weight_transfer_engine"] = lambda _engine, _body: ERROR
+    with pytest.raises(EngineError) as caught:
+        run(engine)
+    assert "no longer belong to the calls" in (caught.value.state or "")
+    assert "check --master-address" in (caught.value.next_step or "")
+    assert "restart the engine" in (caught.value.next_step or "")
 
 
 def test_several_workers_after_a_refusal_need_a_restart() -> None:
