@@ -1,7 +1,8 @@
 """`make bench`: how fast weights travel into the mock, as ratios measured side by side in one run.
 
-Every round pushes the same random checkpoint in each way, one after the other, and copies the same bytes over a plain loopback
-socket for comparison; ratios are formed round by round, and their medians are printed. Absolute figures vary with the machine.
+Every round pushes the same random checkpoint in each way, one after the other, and copies the same bytes over a plain
+loopback socket for comparison; ratios are formed round by round, and their medians are printed. Absolute figures vary
+with the machine.
 """
 
 from __future__ import annotations
