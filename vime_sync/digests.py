@@ -23,10 +23,14 @@ class SentTensor:
 
 
 class SentDigests:
-    """Digests tensors while they travel, on one thread: hashing and sending both leave the interpreter free."""
+    """Digests tensors while they travel, on one thread: hashing and sending both leave the interpreter free.
+
+    Hashing is the slower of the two, so it may lag behind: while a bucket travels, the one before may still be hashed.
+    """
 
     def __init__(self) -> None:
         self._executor = concurrent.futures.ThreadPoolExecutor(1, thread_name_prefix="vime-sync-digest")
+        self._before: dict[str, concurrent.futures.Future[SentTensor]] = {}
         self._under_way: dict[str, concurrent.futures.Future[SentTensor]] = {}
         self.sent: dict[str, SentTensor] = {}
 
@@ -34,11 +38,20 @@ class SentDigests:
         """Begins the digest of a tensor's bytes."""
         self._under_way[tensor.name] = self._executor.submit(_digest, tensor, view)
 
+    def end_bucket(self) -> None:
+        """A bucket has been added. Waits for the one before it, whose bytes go: never are more than two held."""
+        self._collect(self._before)
+        self._before, self._under_way = self._under_way, {}
+
     def settle(self) -> None:
-        """Waits for what was begun, and lets the bytes go: not more than a bucket is ever held."""
-        for name, digest in self._under_way.items():
+        """Waits for all that was begun: `sent` is complete then."""
+        self._collect(self._before)
+        self._collect(self._under_way)
+
+    def _collect(self, digests: dict[str, concurrent.futures.Future[SentTensor]]) -> None:
+        for name, digest in digests.items():
             self.sent[name] = digest.result()
-        self._under_way.clear()
+        digests.clear()
 
     def close(self) -> None:
         """Ends the thread; what was begun last is still hashed."""

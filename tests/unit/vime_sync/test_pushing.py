@@ -82,7 +82,9 @@ def test_torch_tensors_by_name() -> None:
 
 
 def test_a_real_server_is_sent_to_and_never_called_verified() -> None:
-    report = run(ScriptedEngine(mock=False))
+    engine = ScriptedEngine(mock=False)
+    report = run(engine)
+    assert "/mock/weights" not in engine.routes
     assert report.verified is None
     assert report.reason == "sent, not verifiable here: the server does not show what it holds"
     assert report.as_json()["verified"] is None

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import threading
 from typing import Any
 
 import pytest
 
 from tests.support.arrays import Array
+from vime_sync import digests as digests_module
 from vime_sync.digests import SentDigests, SentTensor, compare
 from vime_sync.errors import DigestMismatch
 
@@ -43,6 +45,31 @@ def test_digests_are_those_of_the_bytes() -> None:
     digests.close()
     expected = hashlib.sha256(bytes([5, 6, 7, 8, 9, 10])).hexdigest()
     assert digests.sent == {"w": SentTensor("int16", (3,), 6, expected)}
+
+
+def test_hashing_lags_at_most_one_bucket_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    gate = threading.Event()
+    hashed: list[str] = []
+
+    def slow(tensor: Array, _view: memoryview) -> SentTensor:
+        assert gate.wait(5.0)
+        hashed.append(tensor.name)
+        return W
+
+    monkeypatch.setattr(digests_module, "_digest", slow)
+    digests = SentDigests()
+    first, second, third = (Array(name) for name in "abc")
+    digests.add(first, first.read())
+    digests.end_bucket()
+    assert hashed == [], "the first bucket need not be hashed before the second travels"
+    gate.set()
+    digests.add(second, second.read())
+    digests.end_bucket()
+    assert "a" in digests.sent, "two buckets are held, not three"
+    digests.add(third, third.read())
+    digests.settle()
+    assert list(digests.sent) == ["a", "b", "c"]
+    digests.close()
 
 
 def test_all_ranks_hold_everything() -> None:
