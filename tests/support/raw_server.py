@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable
 from types import TracebackType
 
+CLIENT = b"\r\nuser-agent: vime-sync/"
 Script = Callable[[socket.socket, "RawServer"], None]
 
 
@@ -42,7 +43,12 @@ def answer(
 
 
 class RawServer:
-    """Runs `script(connection, server)` for every connection, on threads. `requests` holds what `receive` has read."""
+    """Runs `script(connection, server)` for every connection, on threads.
+
+    `requests` holds what `receive` has read, `connections` says on how many connections. Only the client under test is
+    counted: a stranger comes, now and then, from another test run on the machine that waits for a server of its own on
+    a port that was free a moment ago, and asks every few milliseconds whether it is there.
+    """
 
     def __init__(self, script: Script, host: str = "127.0.0.1") -> None:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -51,17 +57,26 @@ class RawServer:
         self._connections: list[socket.socket] = []
         self._threads: list[threading.Thread] = []
         self.requests: list[bytes] = []
-        self.connections = 0
+        self._heard: set[socket.socket] = set()
         self.stopping = threading.Event()
         port = self._listener.getsockname()[1]
         self.url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
         self._acceptor = threading.Thread(target=self._accept, daemon=True)
 
+    @property
+    def connections(self) -> int:
+        """On how many connections the client has sent a request."""
+        return len(self._heard)
+
     def receive(self, sock: socket.socket) -> bytes:
-        """Reads one request and remembers it."""
+        """Reads one request and remembers it. A stranger's ends the script, as an end of the stream does."""
         request = read_request(sock)
-        if request:
-            self.requests.append(request)
+        if not request:
+            return request
+        if CLIENT not in request.partition(b"\r\n\r\n")[0].lower():
+            raise ConnectionAbortedError("a stranger")
+        self._heard.add(sock)
+        self.requests.append(request)
         return request
 
     def __enter__(self) -> RawServer:
@@ -88,7 +103,6 @@ class RawServer:
                 sock, _ = self._listener.accept()
             except OSError:
                 return
-            self.connections += 1
             self._connections.append(sock)
             thread = threading.Thread(target=self._serve, args=(sock,), daemon=True)
             self._threads.append(thread)

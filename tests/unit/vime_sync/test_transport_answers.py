@@ -18,8 +18,9 @@ UPDATE = Call("/update_weights", "", "update", 2)
 OK = answer(b'{"message":"Weights updated"}')
 
 
-def timeouts(total: float = 5.0, read: float = 5.0) -> Timeouts:
-    return Timeouts(connect=2.0, read=read, total=total, quick=total, grace=1.0)
+def timeouts() -> Timeouts:
+    # Long, so that a busy machine makes no difference: nothing here waits for a deadline.
+    return Timeouts(connect=30.0, read=60.0, total=60.0, quick=60.0, grace=1.0)
 
 
 def post(server: RawServer, limits: Timeouts | None = None, body: bytes = b"{}") -> Response:
@@ -68,6 +69,23 @@ def test_an_answer_that_does_not_become_whole_is_no_answer(script: object) -> No
             post(server)
         assert not isinstance(caught.value, (ConnectError, CallTimeout))
         assert len(server.requests) == 1, "a POST must never be repeated"
+
+
+def test_another_program_s_request_is_not_taken_for_the_client_s() -> None:
+    def with_a_stranger(sock: socket.socket, server: RawServer) -> None:
+        host, _, port = server.url.removeprefix("http://").partition(":")
+        if not strangers:
+            with socket.create_connection((host, int(port)), timeout=5.0) as stranger:
+                strangers.append(stranger)
+                stranger.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\nUser-Agent: python-requests/2\r\n\r\n")
+                assert stranger.recv(100) == b""
+        truncated(sock, server)
+
+    strangers: list[socket.socket] = []
+    with RawServer(with_a_stranger) as server:
+        with pytest.raises(TransportError):
+            post(server)
+        assert (len(server.requests), server.connections) == (1, 1)
 
 
 def test_an_answer_is_bounded() -> None:
