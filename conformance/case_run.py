@@ -27,6 +27,7 @@ from conformance.steps import (
     ReceivedEqualsSent,
     Step,
     StillPending,
+    Tokens,
     Update,
 )
 from conformance.targets.base import Target, TargetError, ask
@@ -38,6 +39,8 @@ EXPECTED_CLOSE_SECONDS = 2.0
 """How long a close that the truth expects may take."""
 HEALTH_SECONDS = 3.0
 DEATH_POLL_SECONDS = 0.2
+TOKENS_PROMPT = [7, 21, 42, 84, 168, 33]
+TOKENS_COUNT = 8
 AS_EXPECTED: dict[str, object] = {"received": "as expected"}
 
 Outcome = dict[str, object]
@@ -63,6 +66,7 @@ class CaseRun:
         self._begun: dict[str, _Begun] = {}
         self._last: dict[Connection, Outcome] = {}
         self._sent: dict[str, Tensor] = {}
+        self._written: dict[str, str] = {}
 
     def close(self) -> None:
         """Leaves the groups first, so that a server which waits for the trainer is free again."""
@@ -115,6 +119,8 @@ class CaseRun:
                 return self._compare(expected, exactly=False)
             case ModelEquals(checkpoint):
                 return self._compare(tensors(checkpoint), exactly=False, in_use=True)
+            case Tokens(label):
+                return self._tokens(label)
             case Dies(seconds):
                 return self._dies(time.monotonic() + seconds)
 
@@ -170,6 +176,17 @@ class CaseRun:
             label for label in labels if not self._begun[label].connection.silent_for(max(until - time.monotonic(), 0))
         ]
         return {"answered early": answered} if answered else {"pending": True}
+
+    def _tokens(self, label: str) -> Outcome:
+        body = {"model": self._target.model_id, "prompt": TOKENS_PROMPT, "max_tokens": TOKENS_COUNT, "temperature": 0}
+        reply = ask(self._target.address, "POST", "/v1/completions", self._target.deadline_seconds, body)
+        try:
+            text = str(reply.body["choices"][0]["text"])
+        except (LookupError, TypeError):
+            raise StepFailedError(f"no completion: {reply.status} {reply.body}") from None
+        like = [earlier for earlier, written in self._written.items() if written == text]
+        self._written[label] = text
+        return {"status": reply.status, "like": like}
 
     def _dies(self, until: float) -> Outcome:
         while time.monotonic() < until:

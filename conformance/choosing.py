@@ -95,7 +95,7 @@ def _real(options: Options) -> Chosen:
             "--target=real needs a server: give --target-url=http://HOST:PORT or set VLLM_CONFORMANCE_URL, start one "
             "on port 8001, or give --vllm-version=X to have one started here (python -m conformance.real install X)"
         )
-    from conformance.targets.managed import environment_of, starter
+    from conformance.targets.managed import environment_of, provenance_of, starter
 
     environment = environment_of(options.release)
     where = f"managed real server, started {USUAL}"
@@ -104,5 +104,5 @@ def _real(options: Options) -> Chosen:
         "real",
         where,
         environment.version,
-        environment.provenance,
+        lambda: provenance_of(environment),
     )

@@ -15,6 +15,7 @@ SPANS: dict[str, str] = {
     "<model>": "the served model's id",
     "<id>": "a random identifier",
     "<text>": "what the model wrote",
+    "<fingerprint>": "a digest of the server's configuration",
     "<digest>": "a sha256 of weights as this machine holds them",
     "<time>": "a time in seconds since 1970",
     "<length>": "the longest context, which the launch decides",
@@ -30,6 +31,7 @@ _PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"(?:127\.0\.0\.1|0\.0\.0\.0|localhost|\[::1?\]):\d+"), "<host>:<port>"),
     (re.compile(r"\b(?:modelperm|cmpl)-[0-9a-f-]+"), "<id>"),
     (re.compile(r"\b[0-9a-f]{64}\b"), "<digest>"),
+    (re.compile(r"\b(vllm-\d+\.\d+\.\d+)-[0-9a-f]{8}\b"), r"\1-<fingerprint>"),
 )
 _PRINTED_SET = re.compile(r"\{'[^{}:]*'\}")
 _INTEGER_KEYS = {"created": "<time>", "max_model_len": "<length>"}

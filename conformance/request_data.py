@@ -26,6 +26,7 @@ from conformance.steps import (
     ReceivedEqualsSent,
     Step,
     StillPending,
+    Tokens,
     Update,
 )
 
@@ -178,6 +179,8 @@ def describe(step: Step) -> str:
             return "the server received " + ", ".join(tensor.name for tensor in tensors)
         case ModelEquals(checkpoint):
             return f"the received model equals checkpoint {checkpoint}"
+        case Tokens(label):
+            return f"a greedy completion [{label}]"
         case Dies():
             return "the server's process ends"
 

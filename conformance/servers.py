@@ -16,6 +16,10 @@ StartServer = Callable[[Launch, threading.Event], AbstractContextManager[Target]
 """Starts a server, gives up when the event is set. Raises TargetError on entering; ends the server on leaving."""
 
 
+CASES_WHILE_ONE_STARTS = 120
+"""So many cases before the end of one server the next one starts: what runs while a vLLM starts on two cores."""
+
+
 class Servers(Protocol):
     """Where the runner gets its servers."""
 
@@ -95,6 +99,7 @@ class Pool:
         self._segments: list[tuple[Launch, list[Case]]] = []
         self._segment_of: dict[str, int] = {}
         self._at = -1
+        self._done = 0
         self._current: _Started | None = None
         self._next: tuple[Launch, Future[_Started]] | None = None
         self._failed: str | None = None
@@ -112,7 +117,7 @@ class Pool:
         index = self._segment_of[case.id]
         if index != self._at:
             self._retire()
-            self._at, self._failed = index, None
+            self._at, self._done, self._failed = index, 0, None
         if self._failed is not None:
             raise TargetError(self._failed)
         if self._current is None:
@@ -122,11 +127,13 @@ class Pool:
             except TargetError as error:
                 self._failed = str(error)
                 raise
+        if len(self._segments[index][1]) - self._done <= CASES_WHILE_ONE_STARTS:
             self._start_next(index + 1)
         return self._current.target
 
     def after(self, case: Case) -> str | None:
         """Resets the server; one that cannot be reset, or that the case was meant to spoil, is given up."""
+        self._done += 1
         if self._current is None:
             return None
         if case.spoils:

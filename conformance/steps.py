@@ -155,6 +155,17 @@ class ModelEquals:
 
 
 @dataclass(frozen=True)
+class Tokens:
+    """A greedy completion, of which only this is compared: which earlier ones of the case it equals.
+
+    What a model writes differs between processors; that other weights write something else, and the same ones the
+    same, does not. It shows what the server uses, where the digests show what it received.
+    """
+
+    label: str
+
+
+@dataclass(frozen=True)
 class Dies:
     """The server answers no request any more within ``seconds``: its process has ended."""
 
@@ -175,5 +186,6 @@ Step = (
     | ReceivedEqualsSent
     | Holds
     | ModelEquals
+    | Tokens
     | Dies
 )

@@ -101,7 +101,7 @@ def _held_to(chosen: Chosen, options: Options) -> Suite:
         return Suite(chosen, release, load(release), False)
     if release != chosen.release:
         raise ChoiceError(f"the server is vLLM {chosen.release}, not {release}: cannot record")
-    truth = load(release) if path_of(release).exists() else Truth(release, "recorded", {}, {})
+    truth = load(release, to_record=True) if path_of(release).exists() else Truth(release, "recorded", {}, {})
     return Suite(chosen, release, truth, True)
 
 

@@ -66,8 +66,11 @@ def recorded_releases(directory: Path = DIRECTORY) -> list[str]:
     return sorted(path.stem for path in directory.glob("*.json") if path.name != SCHEMA_FILE.name)
 
 
-def load(release: str, directory: Path = DIRECTORY) -> Truth:
-    """Reads a release's truth. Raises TruthError, which says what is wrong and what to do."""
+def load(release: str, directory: Path = DIRECTORY, to_record: bool = False) -> Truth:
+    """Reads a release's truth. Raises TruthError, which says what is wrong and what to do.
+
+    ``to_record``: the file will be written anew, with this suite's spans.
+    """
     path = path_of(release, directory)
     if not path.exists():
         have = ", ".join(recorded_releases(directory)) or "none"
@@ -79,8 +82,8 @@ def load(release: str, directory: Path = DIRECTORY) -> Truth:
     found = violations(document, schema())
     if not found and document["release"] != release:
         found = [f"release is {document['release']!r}, not {release!r}"]
-    if not found and document["spans"] != SPANS:
-        found = ["spans are not those of this suite"]
+    if not found and document["spans"] != SPANS and not to_record:
+        found = ["spans are not those of this suite: record it anew"]
     if found:
         more = f" (and {len(found) - _LISTED_VIOLATIONS} more)" if len(found) > _LISTED_VIOLATIONS else ""
         raise TruthError(f"{path.name} is not a truth file: {'; '.join(found[:_LISTED_VIOLATIONS])}{more}")

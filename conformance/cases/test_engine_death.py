@@ -1,7 +1,7 @@
 """What inference does to an open session: with a pause it waits, without one it kills the engine and the server."""
 
 from conformance.case import Case, Need
-from conformance.cases.common import FINISH, ONLY_0_32, RESUME, START, UPDATE_PATH, bare_post, completion, post
+from conformance.cases.common import FINISH, RESUME, START, UPDATE_PATH, bare_post, completion, post
 from conformance.check import check_case as test_case
 from conformance.steps import AnswerOf, Begin, Dies, StillPending
 
@@ -17,7 +17,6 @@ CASES = [
         (START, completion(5, 6, 7), Dies()),
         "engine-death",
         SOURCE,
-        applies_to=ONLY_0_32,
         needs=COMPLETES,
         spoils=True,
     ),
@@ -27,7 +26,6 @@ CASES = [
         (START, post(UPDATE_PATH, {"update_info": {"bogus": "dead"}}), completion(5, 6, 8), Dies()),
         "engine-death",
         SOURCE,
-        applies_to=ONLY_0_32,
         needs=COMPLETES,
         spoils=True,
     ),
@@ -46,7 +44,6 @@ CASES = [
         ),
         "engine-death",
         SOURCE,
-        applies_to=ONLY_0_32,
         needs=COMPLETES,
     ),
     Case(
@@ -62,7 +59,6 @@ CASES = [
         ),
         "engine-death",
         SOURCE,
-        applies_to=ONLY_0_32,
         needs=COMPLETES,
     ),
 ]

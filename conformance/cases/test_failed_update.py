@@ -52,19 +52,17 @@ def cast(number: int, dtype: str) -> Case:
 
 
 CASES = [
-    Case(
-        "FAILED-001", "after a failed update start is refused", (START, BAD, START), "failed-update-start", UPDATE_RULE
-    ),
+    Case("FAILED-001", "a start after a failed update", (START, BAD, START), "failed-update-start", UPDATE_RULE),
     Case(
         "FAILED-002",
-        "after a failed update finish answers 200",
+        "a finish after a failed update",
         (START, BAD, FINISH),
         "failed-update-finish",
         UPDATE_RULE,
     ),
     Case(
         "FAILED-003",
-        "after a failed update and a finish a session opens and closes",
+        "a failed update, a finish, then a session",
         (START, BAD, FINISH, START, FINISH),
         "recovery",
         UPDATE_RULE,
@@ -78,7 +76,7 @@ CASES = [
     ),
     Case(
         "FAILED-005",
-        "a good update after a failed one, in the same session",
+        "a good update after a failed one, with no start between",
         (INIT, START, BAD, Update((ignored("failed.next", "float32", 4),)), FINISH, ReceivedEqualsSent()),
         "recovery",
         UPDATE_RULE,
@@ -95,7 +93,7 @@ CASES = [
     ),
     Case(
         "FAILED-007",
-        "finish, then a full sync: the recovery that is right for this release",
+        "after a failed update a finish, then a full sync",
         (INIT, START, BAD, FINISH, *sync("B")),
         "recovery",
         RELOAD,
@@ -115,12 +113,13 @@ CASES = [
         ),
         "recovery",
         RELOAD,
+        applies_to=FIRST_RELEASE,
         needs=MODEL | CHECKED,
     ),
     *plain_and_packed(
         Case(
             "FAILED-009",
-            "after an update that failed while loading, start is refused and finish answers 200",
+            "a start and a finish after an update that failed while loading",
             (INIT, START, Update((filled("no.such", "float32", 4),)), START, FINISH),
             "failed-update-start",
             LOADER,
@@ -141,7 +140,7 @@ CASES = [
     wrong(21, "lm_head.weight", 320 * 64),
     wrong(22, LAYER + "input_layernorm.weight"),
     named(23, "a name outside the model is refused", "no.such", "unknown-name-outside"),
-    named(24, "an unknown name inside the model is ignored", "model.nope", "unknown-name-inside"),
+    named(24, "an unknown name inside the model", "model.nope", "unknown-name-inside"),
     named(25, "an unknown name inside a layer", LAYER + "self_attn.q_proj.nope", "loader"),
     named(26, "a layer that the model does not have", "model.layers.7.mlp.gate_proj.weight", "loader"),
     named(27, "an unknown name below a module without parts", "lm_head.nope", "loader"),
@@ -153,7 +152,7 @@ CASES = [
     cast(33, "int8"),
     Case(
         "FAILED-036",
-        "a wrong shape in a packed bucket is refused, and the session stays open",
+        "a wrong shape in a packed bucket, then a start and a finish",
         (
             INIT,
             START,
@@ -180,7 +179,7 @@ CASES = [
     ),
     Case(
         "FAILED-035",
-        "the broadcast of a refused tensor was consumed: the next bucket finds its own",
+        "a bucket after one whose tensor was refused and consumed",
         session(
             Update((filled("no.such", "float32", 4),)),
             Update((ignored("failed.own", "float32", 8),)),

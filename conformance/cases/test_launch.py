@@ -4,7 +4,6 @@ from conformance.case import Case, Launch
 from conformance.cases.common import (
     FINISH,
     INIT_PATH,
-    ONLY_0_32,
     ROUTER,
     START,
     UPDATE_PATH,
@@ -29,7 +28,6 @@ CASES = [
         tuple(bare_post(path) for path in (INIT_PATH, "/start_weight_update", UPDATE_PATH, "/finish_weight_update")),
         "launch",
         ROUTER,
-        applies_to=ONLY_0_32,
         launch=NO_DEV_MODE,
     ),
     Case(
@@ -44,7 +42,6 @@ CASES = [
         ),
         "launch",
         ROUTER,
-        applies_to=ONLY_0_32,
         launch=NO_DEV_MODE,
     ),
     Case(
@@ -53,7 +50,6 @@ CASES = [
         (Call("GET", "/health"), Call("GET", "/version"), Call("GET", "/v1/models")),
         "launch",
         ROUTER,
-        applies_to=ONLY_0_32,
         launch=NO_DEV_MODE,
     ),
     Case(
@@ -62,7 +58,6 @@ CASES = [
         (post(INIT_PATH, {"init_info": INFO}),),
         "launch",
         f"{WORKER}.init_weight_transfer_engine",
-        applies_to=ONLY_0_32,
         launch=NO_TRANSFER,
     ),
     Case(
@@ -71,7 +66,6 @@ CASES = [
         (START, post(UPDATE_PATH, {"update_info": {"names": [], "dtype_names": [], "shapes": []}}), FINISH),
         "launch",
         f"{WORKER}.start_weight_update",
-        applies_to=ONLY_0_32,
         launch=NO_TRANSFER,
     ),
     Case(
@@ -80,7 +74,6 @@ CASES = [
         (post(UPDATE_PATH, {"update_info": {}}), FINISH),
         "launch",
         f"{WORKER}.update_weights",
-        applies_to=ONLY_0_32,
         launch=NO_TRANSFER,
     ),
     Case(
@@ -89,7 +82,6 @@ CASES = [
         (post_raw(INIT_PATH, b"{bad"), post(UPDATE_PATH, {})),
         "launch",
         ROUTER,
-        applies_to=ONLY_0_32,
         launch=NO_TRANSFER,
     ),
 ]

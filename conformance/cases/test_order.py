@@ -36,7 +36,7 @@ CASES = [
     Case("ORDER-003", "a finish without a session is refused", (FINISH,), "finish-while-idle", FINISH_RULE),
     Case(
         "ORDER-004",
-        "an update_info that is text, without a session: the order error comes first",
+        "an update_info that is text, without a session",
         (post(UPDATE_PATH, {"update_info": "str"}),),
         "order-before-type",
         UPDATE_RULE,
@@ -88,14 +88,14 @@ CASES = [
     ),
     Case(
         "ORDER-013",
-        "malformed JSON on start leaves an open session alone",
+        "a start with malformed JSON inside a session",
         (START, post_raw(START_PATH, b"{bad"), FINISH, FINISH),
         "session-order",
         f"{ROUTER}.start_weight_update",
     ),
     Case(
         "ORDER-014",
-        "no body on start is judged before the session",
+        "a start without a body inside a session",
         (START, bare_post(START_PATH), FINISH),
         "session-order",
         f"{ROUTER}.start_weight_update",
@@ -146,7 +146,7 @@ CASES = [
     ),
     Case(
         "ORDER-021",
-        "a session opened on one connection is closed on any",
+        "a finish on another connection than the start",
         (START, Call("POST", UPDATE_PATH, json={"update_info": {"bogus": 2}}), FINISH),
         "session-order",
         FINISH_RULE,

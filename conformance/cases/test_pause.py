@@ -45,7 +45,7 @@ CASES = [
     refuses(10, "an empty mode is refused", "mode="),
     refuses(11, "modes are lower case", "mode=KEEP"),
     refuses(12, "clear_cache must be a boolean", "clear_cache=maybe", "pause"),
-    refuses(13, "wait_for_inflight_requests must be a boolean", "wait_for_inflight_requests=2", "pause"),
+    refuses(13, "a wait_for_inflight_requests that is no boolean", "wait_for_inflight_requests=2", "pause"),
     refuses(14, "two bad parameters are both named", "mode=bogus&clear_cache=maybe", "pause"),
     pauses(15, "of two modes the last one counts", bare_post("/pause?mode=bogus&mode=keep")),
     pauses(16, "unknown parameters are ignored", bare_post("/pause?level=1")),
@@ -92,7 +92,7 @@ CASES = [
     ),
     Case(
         "PAUSE-027",
-        "sleep at level 0 pauses with an empty answer, wake_up resumes with one",
+        "sleep at level 0 pauses, wake_up resumes",
         (
             bare_post("/sleep?level=0"),
             IS_PAUSED,

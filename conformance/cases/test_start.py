@@ -54,56 +54,54 @@ CASES = [
         "unknown-top-level-key",
         SOURCE,
     ),
+    Case("START-005", "a start without a body", (bare_post(START_PATH), FINISH), "invalid-json", SOURCE),
+    Case("START-006", "a start with malformed JSON", (post_raw(START_PATH, b"{bad"), FINISH), "invalid-json", SOURCE),
+    Case("START-007", "a list as the body of a start", (post(START_PATH, [1]), FINISH), "body-not-an-object", SOURCE),
     Case(
-        "START-005", "no body is refused and opens no session", (bare_post(START_PATH), FINISH), "invalid-json", SOURCE
+        "START-008", "a text as the body of a start", (post(START_PATH, "text"), FINISH), "body-not-an-object", SOURCE
     ),
-    Case(
-        "START-006", "malformed JSON opens no session", (post_raw(START_PATH, b"{bad"), FINISH), "invalid-json", SOURCE
-    ),
-    Case("START-007", "a list opens no session", (post(START_PATH, [1]), FINISH), "body-not-an-object", SOURCE),
-    Case("START-008", "a string opens no session", (post(START_PATH, "text"), FINISH), "body-not-an-object", SOURCE),
-    Case("START-009", "null opens no session", (post(START_PATH, None), FINISH), "body-not-an-object", SOURCE),
-    Case("START-010", "true opens no session", (post(START_PATH, True), FINISH), "body-not-an-object", SOURCE),
+    Case("START-009", "null as the body of a start", (post(START_PATH, None), FINISH), "body-not-an-object", SOURCE),
+    Case("START-010", "true as the body of a start", (post(START_PATH, True), FINISH), "body-not-an-object", SOURCE),
     Case(
         "START-011",
-        "invalid UTF-8 opens no session",
+        "a start with invalid UTF-8",
         (post_raw(START_PATH, b'{"a": "\xff"}'), FINISH),
         "encoding",
         SOURCE,
     ),
-    Case("START-012", "text/plain is read as JSON", (typed("text/plain"), FINISH), "content-type", SOURCE),
-    Case("START-013", "no content type is read as JSON", (typed(None), FINISH), "content-type", SOURCE),
+    Case("START-012", "a start sent as text/plain", (typed("text/plain"), FINISH), "content-type", SOURCE),
+    Case("START-013", "a start without a content type", (typed(None), FINISH), "content-type", SOURCE),
     Case(
         "START-014",
-        "a form content type is read as JSON",
+        "a start sent as a form",
         (typed("application/x-www-form-urlencoded"), FINISH),
         "content-type",
         SOURCE,
     ),
     Case(
         "START-015",
-        "a byte order mark before the JSON is accepted",
+        "a byte order mark before the JSON of a start",
         (post_raw(START_PATH, b"\xef\xbb\xbf{}"), FINISH),
         "encoding",
         SOURCE,
     ),
     Case(
         "START-016",
-        "JSON in UTF-16 is accepted",
+        "a start in UTF-16",
         (post_raw(START_PATH, '{"is_checkpoint_format": true}'.encode("utf-16-le")), FINISH),
         "encoding",
         SOURCE,
     ),
     Case(
         "START-017",
-        "bytes after the JSON are refused",
+        "bytes after the JSON of a start",
         (post_raw(START_PATH, b"{} {}"), FINISH),
         "invalid-json",
         SOURCE,
     ),
     Case(
         "START-018",
-        "null means the kernel's format, where an unknown name is an error",
+        "is_checkpoint_format null, then a name that only the checkpoint's format ignores",
         (INIT, *kernel(None), FINISH),
         "start-format",
         FORMAT,
@@ -111,7 +109,7 @@ CASES = [
     ),
     Case(
         "START-019",
-        "any text means the checkpoint's format, where an unknown name is ignored",
+        "is_checkpoint_format a text, then a name that only the checkpoint's format ignores",
         (INIT, *kernel("false"), FINISH),
         "start-format",
         FORMAT,
@@ -119,7 +117,7 @@ CASES = [
     ),
     Case(
         "START-020",
-        "0 means the kernel's format",
+        "is_checkpoint_format 0, then a name that only the checkpoint's format ignores",
         (INIT, *kernel(0), FINISH),
         "start-format",
         FORMAT,
@@ -135,7 +133,7 @@ CASES = [
     ),
     Case(
         "START-022",
-        "the kernel's format takes the embedding under its name in the model",
+        "is_checkpoint_format false, then the embedding under its name in the model",
         (INIT, START_KERNEL, Update((parameter("model.embed_tokens.weight"),)), FINISH, ReceivedEqualsSent()),
         "start-format",
         FORMAT,
@@ -143,7 +141,7 @@ CASES = [
     ),
     Case(
         "START-023",
-        "the kernel's format knows no name of a part that the model keeps fused",
+        "is_checkpoint_format false, then a part that the model keeps fused",
         (INIT, START_KERNEL, Update((parameter("model.layers.0.self_attn.q_proj.weight"),)), FINISH),
         "start-format",
         FORMAT,
@@ -151,7 +149,7 @@ CASES = [
     ),
     Case(
         "START-024",
-        "in the kernel's format a good tensor before an unknown name saves nothing",
+        "is_checkpoint_format false, then a good tensor and an unknown name",
         (INIT, START_KERNEL, Update((parameter("lm_head.weight"), ignored("start.tail", "float32", 1))), FINISH),
         "start-format",
         FORMAT,
@@ -167,7 +165,7 @@ CASES = [
     ),
     Case(
         "START-026",
-        "a duplicate key: the last one counts",
+        "a start that says is_checkpoint_format twice",
         (
             INIT,
             post_raw(START_PATH, b'{"is_checkpoint_format": false, "is_checkpoint_format": true}'),

@@ -52,9 +52,9 @@ def says(**announce: object) -> Update:
 CASES = [
     refused(1, "no body is refused", bare_post(UPDATE_PATH), "invalid-json"),
     refused(2, "malformed JSON is refused", post_raw(UPDATE_PATH, b"{bad"), "invalid-json"),
-    refused(3, "a list is a server error", post(UPDATE_PATH, [1]), "body-not-an-object"),
-    refused(4, "a string is a server error", post(UPDATE_PATH, "text"), "body-not-an-object"),
-    refused(5, "null is a server error", post(UPDATE_PATH, None), "body-not-an-object"),
+    refused(3, "a list as the body of an update", post(UPDATE_PATH, [1]), "body-not-an-object"),
+    refused(4, "a string as the body of an update", post(UPDATE_PATH, "text"), "body-not-an-object"),
+    refused(5, "null as the body of an update", post(UPDATE_PATH, None), "body-not-an-object"),
     refused(6, "an object without update_info is refused", post(UPDATE_PATH, {}), "missing-info"),
     refused(7, "update_info null is refused", post(UPDATE_PATH, {"update_info": None}), "missing-info"),
     refused(8, "update_info a string", post(UPDATE_PATH, {"update_info": "str"}), "update-fields", PARSE),
@@ -77,7 +77,7 @@ CASES = [
     refused(
         17, "is_checkpoint_format belongs to the start", says(is_checkpoint_format=True), "unknown-info-key", PARSE
     ),
-    refused(18, "update_kind is a later release's", says(update_kind="dense"), "unknown-info-key", PARSE),
+    refused(18, "update_kind is another release's", says(update_kind="dense"), "unknown-info-key", PARSE),
     refused(19, "fewer shapes than names", says(shapes=[]), "list-lengths", FIELDS),
     refused(20, "more shapes than names", says(shapes=[[2], [2]]), "list-lengths", FIELDS),
     refused(21, "fewer dtypes than names", says(dtype_names=[]), "list-lengths", FIELDS),
@@ -150,8 +150,8 @@ CASES = [
         "unknown-top-level-key",
         SOURCE,
     ),
-    told(47, "text/plain is read as JSON", Update((SMALL,), content_type="text/plain"), "content-type", SOURCE),
-    told(48, "no content type is read as JSON", Update((SMALL,), content_type=None), "content-type", SOURCE),
+    told(47, "an update sent as text/plain", Update((SMALL,), content_type="text/plain"), "content-type", SOURCE),
+    told(48, "an update without a content type", Update((SMALL,), content_type=None), "content-type", SOURCE),
     told(49, "an update of nothing", EMPTY_UPDATE, "empty-lists", RECEIVE),
     told(50, "an update of nothing, packed", Update(packed=True), "empty-lists", PACKED),
     Case(

@@ -35,6 +35,18 @@ def environment_of(release: str) -> Environment:
     return found
 
 
+def provenance_of(environment: Environment) -> dict[str, object]:
+    """What a truth recorded from this environment says of it. Raises RealServerError."""
+    known = environment.provenance()
+    kept = ("source", "wheel", "differs_from_official", "platform", "machine", "python", "versions", "plugin")
+    return {
+        **{key: known[key] for key in kept if key in known},
+        # vLLM's CPU builds put even one worker into a process of its own.
+        "executor": "multiprocess, one worker",
+        "model": "tiny model, checkpoint A, float32",
+    }
+
+
 def starter(environment: Environment) -> Callable[[Launch, threading.Event], AbstractContextManager[Target]]:
     """What a pool starts servers with."""
 

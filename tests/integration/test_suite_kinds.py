@@ -5,11 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from conformance import CaseResult, run, tiny_model
+from conformance import CaseResult, run, run_case, tiny_model
+from conformance.dialect import cases_for
+from conformance.http_driver import Address
+from conformance.targets.base import ask
+from conformance.targets.url import RealTarget
 from conformance.truth import load, path_of
 from mock_vllm import MockApp, MockServer, Settings, build_engine
 from mock_vllm.http.journaling import Message, Receive, Scope, Send
@@ -99,6 +104,34 @@ def edited(tmp_path: Path, case_id: str, step: int, key: str, value: object) -> 
 def test_a_real_server_that_does_what_was_recorded_agrees(real_url: str) -> None:
     results = run(real_url, ids=IDS[:5])
     assert {(result.kind, result.target) for result in results.values()} == {("agrees", "real")}
+
+
+@pytest.mark.parametrize(
+    ("release", "ids"),
+    [
+        ("0.21.0", ["FAILED-001", "DEAD-004", "FAILED-009", "ORDER-003", "PAUSE-025", "HTTP-001"]),
+        ("0.32.0", ["FAILED-001", "DEAD-004", "FAILED-009", "VERSION-002", "VERSION-001", "CHECKER-009", "ORDER-003"]),
+    ],
+)
+def test_what_a_case_leaves_behind_is_gone_after_a_reset(settings: Settings, release: str, ids: list[str]) -> None:
+    # 0.21.0 leaves an open session, 0.32.0 a closed one and a model without data, where a completion would be the end.
+    with stand_in(replace(settings, vllm_version=release)) as url:
+        target = RealTarget(url)
+        known = {case.id: case for case in cases_for(release)}
+        truth = load(release)
+        for case_id in ids:
+            result = run_case(known[case_id], target, truth.cases[case_id])
+            assert result.kind in ("agrees", "not testable"), result.text
+            target.reset()
+            assert outcome(url, "GET", "/is_paused") == (200, {"is_paused": False})
+            assert outcome(url, "POST", "/finish_weight_update")[0] == 500
+            assert outcome(url, "POST", "/v1/completions")[0] == 200
+
+
+def outcome(url: str, method: str, path: str) -> tuple[int, object]:
+    body = {"model": RealTarget(url).model_id, "prompt": [1, 2], "max_tokens": 2} if "completions" in path else {}
+    reply = ask(Address.of(url), method, path, 5.0, body if method == "POST" else None)
+    return reply.status, reply.body
 
 
 @pytest.mark.parametrize(

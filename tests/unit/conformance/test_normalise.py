@@ -32,12 +32,14 @@ def test_a_completion_keeps_its_form_and_loses_what_the_model_wrote() -> None:
         "id": "cmpl-a6a5fb6d8c0e4e6f",
         "model": "/models/tiny",
         "created": 1795958243,
+        "system_fingerprint": "vllm-0.21.0-1b577b25",
         "choices": [{"index": 0, "text": "some words", "finish_reason": "abort"}],
     }
     assert normalise(body) == {
         "id": "<id>",
         "model": "<model>",
         "created": "<time>",
+        "system_fingerprint": "vllm-0.21.0-<fingerprint>",
         "choices": [{"index": 0, "text": "<text>", "finish_reason": "abort"}],
     }
     assert normalise({"text": "some words"}) == {"text": "some words"}
