@@ -8,6 +8,9 @@
 #   IMAGE_CHECK_BASE_TAR   keep the base image's root filesystem in this tar file, and use it when it is there
 #   IMAGE_CHECK_VOLUMES    more SOURCE:TARGET:ro for the build, separated by spaces; the settings of this machine's pip, and the
 #                          files that they name, are mounted without being asked for (scripts/pip_settings.py)
+#   IMAGE_CHECK_REAL       a release of vLLM, such as 0.32.0: also build Dockerfile.real-cpu with it, and sync with that;
+#                          five minutes and 10 GB of disk more. Where CPU builds of torch are wheels for one Python only, choose
+#                          the suite that has it: bookworm has 3.11.
 set -Eeuo pipefail
 cd "$(dirname "$0")/.."
 
@@ -124,21 +127,25 @@ make_base() {
     "${buildah[@]}" commit -q --rm "$container" localhost/image-check-base >/dev/null
 }
 
-build() {
-    local volume volumes=()
+build() { # NAME SECONDS [OPTION...]
+    local name=$1 seconds=$2 volume volumes=()
+    shift 2
     while read -r volume; do volumes+=(--volume "$volume"); done \
         < <(python3 scripts/pip_settings.py "$work/pip.conf" && tr ' ' '\n' <<<"${IMAGE_CHECK_VOLUMES:-}" | sed '/^$/d')
     [[ -f $work/pip.conf ]] || fail "the settings of pip could not be read"
     # The health check exists in Docker's image format only.
-    TMPDIR=$work timeout 900 "${buildah[@]}" bud --isolation chroot --format docker \
-        --build-arg BASE_IMAGE=localhost/image-check-base "${volumes[@]}" -t localhost/mock-vllm . >"$work/build.log" 2>&1 || {
+    TMPDIR=$work timeout "$seconds" "${buildah[@]}" bud --isolation chroot --format docker \
+        --build-arg BASE_IMAGE=localhost/image-check-base "${volumes[@]}" "$@" -t "localhost/$name" . >"$work/build.log" 2>&1 || {
         tail -n 30 "$work/build.log" >&2
-        fail "the build failed; its last lines are above"
+        fail "the build of $name failed; its last lines are above"
     }
 }
 
-# One value a line of a list in the image's configuration.
-configured() { "${buildah[@]}" inspect --type image --format "{{range .Docker.Config.$1}}{{println .}}{{end}}" localhost/mock-vllm | sed '/^$/d'; }
+# One value a line of a list in an image's configuration.
+configured() { # LIST [IMAGE]
+    "${buildah[@]}" inspect --type image --format "{{range .Docker.Config.$1}}{{println .}}{{end}}" "localhost/${2:-mock-vllm}" |
+        sed '/^$/d'
+}
 
 check_image() {
     # Exit codes alone: what a process prints may be lost when it ends at once under chroot isolation.
@@ -219,6 +226,35 @@ check_stop() {
     ((status == 0)) || fail "the mock ended with status $status after SIGTERM, not 0"
 }
 
+# A real vLLM of Dockerfile.real-cpu, from the same two namespaces: healthy, synced with, gone after a SIGTERM.
+check_real() {
+    local url=http://$mock_address:8001 command options real pid began status=0
+    build real-vllm-cpu 1800 --file Dockerfile.real-cpu --build-arg "VLLM_VERSION=$IMAGE_CHECK_REAL"
+    real=$("${buildah[@]}" from --name real localhost/real-vllm-cpu)
+    mapfile -t command < <(configured Entrypoint real-vllm-cpu)
+    ip netns exec "$mock_ns" timeout 900 "${run_in[@]}" "$real" "${command[@]}" >"$work/real.log" 2>&1 &
+    serving=$!
+    ip netns exec "$trainer_ns" timeout 330 python3 scripts/image_probe.py healthy "$url" 300 ||
+        { tail -n 20 "$work/real.log" >&2; fail "the real vLLM is not healthy"; }
+    for options in --no-packed --packed; do
+        ip netns exec "$trainer_ns" timeout 120 "${run_in[@]}" \
+            --volume "$work/checkpoint:/checkpoint:ro" "$trainer" \
+            vime-sync push /checkpoint --engine "$url" --master-address "$trainer_address" "$options" >"$work/push.log" 2>&1 ||
+            { cat "$work/push.log" >&2; fail "vime-sync push $options to the real vLLM failed"; }
+        probe received "$url" "$work/checkpoint/model.safetensors"
+    done
+    pid=$(ip netns pids "$mock_ns" | while read -r candidate; do
+        [[ $(tr '\0' ' ' <"/proc/$candidate/cmdline") != "python -m conformance.real serve"* ]] || echo "$candidate"
+    done)
+    [[ -n $pid ]] || fail "the command that serves the real vLLM is not to be found"
+    began=$SECONDS
+    kill -TERM "$pid"
+    wait "$serving" || status=$?
+    ((SECONDS - began < 10)) || fail "the real vLLM took $((SECONDS - began)) s to end after SIGTERM"
+    ((status == 143)) || fail "the real vLLM ended with status $status after SIGTERM, not 143"
+    [[ -z $(ip netns pids "$mock_ns") ]] || fail "processes of the real vLLM are left"
+}
+
 check_tools
 work=$(mktemp -d "${TMPDIR:-/tmp}/image-check.XXXXXX")
 buildah=(buildah --root "$work/storage" --runroot "$work/run")
@@ -231,7 +267,7 @@ check_compose_real
 say "base image: Debian $suite"
 make_base
 say "build"
-build
+build mock-vllm 900
 mock=$("${buildah[@]}" from --name mock localhost/mock-vllm)
 # One container for each process at a time: buildah trips over its own mounts when two share one.
 visitor=$("${buildah[@]}" from --name visitor localhost/mock-vllm)
@@ -245,4 +281,8 @@ say "sync from another namespace"
 check_sync
 say "stop"
 check_stop
+if [[ -n ${IMAGE_CHECK_REAL:-} ]]; then
+    say "vLLM $IMAGE_CHECK_REAL on a CPU"
+    check_real
+fi
 say "image-check passed in $SECONDS s"

@@ -3,6 +3,7 @@
 image_probe.py healthy URL SECONDS       waits until /health answers 200
 image_probe.py version URL RELEASE       /version says RELEASE, and the header of the mock is there
 image_probe.py weights URL SAFETENSORS   every tensor of the file arrived by transfer, is live, and has the same sha256
+image_probe.py received URL SAFETENSORS  the same of a real vLLM with this project's plugin: what its workers received
 """
 
 from __future__ import annotations
@@ -86,6 +87,19 @@ def weights(url: str, path: Path) -> str:
     return f"{len(expected)} tensors on {len(ranks)} rank(s), every sha256 equal to the file's"
 
 
+def received(url: str, path: Path) -> str:
+    """Compares what every worker of a managed real server received, in all, with the file."""
+    expected = checkpoint_digests(path)
+    question = json.dumps({"method": "received_weights"}).encode()
+    request = urllib.request.Request(f"{url}/collective_rpc", question, {"Content-Type": "application/json"})
+    with _OPENER.open(request, timeout=30.0) as answer:
+        workers = json.loads(answer.read())["results"]
+    for worker in workers:
+        if {entry["name"]: entry["sha256"] for entry in worker} != expected:
+            raise ProbeError(f"a worker received {len(worker)} tensors that are not the {len(expected)} of {path}")
+    return f"{len(expected)} tensors on {len(workers)} worker(s), every sha256 equal to the file's"
+
+
 def main(arguments: list[str]) -> int:
     """Prints one line. Returns 0, 1 when the mock is not as it should be, 2 for a wrong call."""
     try:
@@ -96,6 +110,8 @@ def main(arguments: list[str]) -> int:
                 line = version(url, release)
             case ["weights", url, path]:
                 line = weights(url, Path(path))
+            case ["received", url, path]:
+                line = received(url, Path(path))
             case _:
                 sys.stderr.write(f"{__doc__}\n")
                 return 2
