@@ -6,6 +6,7 @@ from fastapi import FastAPI
 from fastapi.middleware.cors import CORSMiddleware
 
 from mock_vllm.build import MockEngine, build_engine
+from mock_vllm.http.abort_routes import abort_routes
 from mock_vllm.http.basic_routes import basic_routes
 from mock_vllm.http.completion_routes import completion_routes
 from mock_vllm.http.control_routes import control_routes
@@ -53,6 +54,8 @@ def _routes(engine: MockEngine) -> FastAPI:
     if engine.settings.dev_mode:
         typed = engine.profile.bodies is Bodies.TYPED
         app.include_router(typed_weight_routes(engine) if typed else weight_routes(engine))
+        if "/abort_requests" in engine.profile.later_routes:
+            app.include_router(abort_routes(engine))
         app.include_router(control_routes(engine))
         app.include_router(sleep_routes(engine))
     app.include_router(inspection_routes(engine))

@@ -106,7 +106,7 @@ def _build_worker(
     if directory is None:
         loader = OpenLoader(store)
     else:
-        loader = CheckedLoader(directory, store, profile.unknown_inside_is_error)
+        loader = CheckedLoader(directory, store, profile.unknown_inside_is_error, profile.full_fused_layer)
     transfer = None
     if settings.weight_transfer:
         on_event = _event_recorder(rank, journal)

@@ -7,22 +7,22 @@ body; finish takes an optional label, and one that comes without that content ty
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Awaitable
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Body, HTTPException, Request
+from fastapi import APIRouter, Body, HTTPException
 from fastapi.responses import JSONResponse
 
 from mock_vllm.build import MockEngine
 from mock_vllm.http.encodable import check_encodable
+from mock_vllm.http.null_body import NullIsNoBody
 
 Payload = dict[str, Any] | list[dict[str, Any]]
 
 
 def typed_weight_routes(engine: MockEngine) -> APIRouter:
     """Return the router of init, start, update, finish and their neighbours."""
-    router = APIRouter()
+    router = APIRouter(route_class=NullIsNoBody)
     core = engine.core
 
     def call(method: str, *args: Any) -> Awaitable[Any]:
@@ -89,20 +89,5 @@ def typed_weight_routes(engine: MockEngine) -> APIRouter:
         known = baseline or {}
         others = sorted(key for key in found.keys() | known.keys() if found.get(key) != known.get(key))
         return JSONResponse({"match": not others, "mismatches": others})
-
-    @router.post("/abort_requests")
-    async def abort_requests(request: Request) -> JSONResponse:
-        try:
-            body = await request.json()
-        except json.JSONDecodeError as error:
-            raise HTTPException(400, "Invalid JSON format") from error
-        if not isinstance(body, dict):
-            raise HTTPException(400, "Request body must be a JSON object")
-        try:
-            ids = list(body.get("request_ids") or ())
-            aborted = len(ids) if ids else engine.generation.abort_all()
-        except TypeError as error:
-            return JSONResponse({"error": f"Failed to abort requests: {error}"}, status_code=500)
-        return JSONResponse({"status": "aborted", "aborted": aborted})
 
     return router

@@ -36,12 +36,20 @@ class CheckedLoader:
         directory: the served model.
         store: what the rank holds.
         unknown_inside_is_error: the release refuses unknown names below a known module.
+        full_fused_layer: what it says to a part of a fused layer that is complete; None: nothing.
     """
 
-    def __init__(self, directory: ModelDirectory, store: WeightStore, unknown_inside_is_error: bool) -> None:
+    def __init__(
+        self,
+        directory: ModelDirectory,
+        store: WeightStore,
+        unknown_inside_is_error: bool,
+        full_fused_layer: str | None = None,
+    ) -> None:
         self._directory = directory
         self._store = store
         self._unknown_inside_is_error = unknown_inside_is_error
+        self._full_fused_layer = full_fused_layer
         self._shapes = {name: tensor.shape for name, tensor in directory.tensors.items()}
         self._layout = Layout(self._shapes)
         self._roots = {name.partition(".")[0] for name in self._shapes}
@@ -97,6 +105,8 @@ class CheckedLoader:
             return
         layer = self._layout.layer_of(name)
         if layer.complete:
+            if self._full_fused_layer is not None and is_fused_part(name):
+                raise WorkerError(self._full_fused_layer)
             return
         try:
             check_shape(name, received.announced.shape, self._shapes[name])

@@ -101,6 +101,8 @@ class Profile:
         sleep_answers_json: `/sleep` and `/wake_up` validate their query and answer JSON (from 0.32), else nothing.
         later_routes: routes that the first release of the interface did not have.
         waits_by_parameter: `/pause` knows `wait_for_inflight_requests` (up to 0.31).
+        full_fused_layer: what the loader says to a part of a fused layer that is complete in this session; None: it
+            drops the part without a word.
         fingerprint: `system_fingerprint` of completions.
         completion_fields, usage_fields: fields of a completion and of its usage that are null here.
         no_buffers: what indexing an empty list of buffers says.
@@ -132,6 +134,7 @@ class Profile:
     later_routes: frozenset[str] = frozenset()
     waits_by_parameter: bool = True
     no_buffers: str = "list index out of range"
+    full_fused_layer: str | None = None
     fingerprint: str = ""
     completion_fields: tuple[str, ...] = ()
     usage_fields: tuple[str, ...] = ()

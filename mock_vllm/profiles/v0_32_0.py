@@ -60,6 +60,7 @@ PROFILE = replace(
         }
     ),
     waits_by_parameter=False,
+    full_fused_layer="'Parameter' object has no attribute 'weight_loader'",
     fingerprint="vllm-0.32.0-e51396b5",
     completion_fields=("ec_transfer_params", "metrics"),
     usage_fields=("prompt_tokens_details", "completion_tokens_details"),

@@ -41,11 +41,13 @@ def stored(name: str, shape: tuple[int, ...]) -> StoredTensor:
 class Model:
     """A loader with its store."""
 
-    def __init__(self, tied: bool = False, unknown_inside_is_error: bool = False) -> None:
+    def __init__(
+        self, tied: bool = False, unknown_inside_is_error: bool = False, full_fused_layer: str | None = None
+    ) -> None:
         tensors = {name: stored(name, shape) for name, shape in SHAPES.items()}
         directory = ModelDirectory("tiny", "Qwen3ForCausalLM", tied, 256, 320, tensors)
         self.store = WeightStore(tensors)
-        self.loader = CheckedLoader(directory, self.store, unknown_inside_is_error)
+        self.loader = CheckedLoader(directory, self.store, unknown_inside_is_error, full_fused_layer)
         self.loader.begin(True)
 
     def load(self, name: Any, shape: tuple[int, ...] | None = None, digest: str = "new") -> None:
@@ -89,6 +91,23 @@ def test_a_layer_that_is_complete_takes_no_more_in_its_session() -> None:
     model.loader.begin(True)
     model.load("model.norm.weight", digest="third")
     assert model.state("model.norm.weight")[1] == "third"
+
+
+def test_later_releases_refuse_more_of_a_complete_fused_layer() -> None:
+    model = Model(full_fused_layer="no more")
+    for name in (Q, K, V):
+        model.load(name)
+    assert refusal(model, K, (64, 64)) == "no more"
+    model.load("model.norm.weight")
+    model.load("model.norm.weight")
+
+
+def test_a_failed_session_leaves_its_buffers_to_the_next() -> None:
+    model = Model()
+    model.load(Q)
+    model.loader.begin(True)
+    model.load(Q)
+    assert model.state(K) == ("uninitialised", None, False, True), "q twice fills the layer by count"
 
 
 def test_a_partly_loaded_layer_is_put_in_place_at_the_finish() -> None:
