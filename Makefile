@@ -37,7 +37,7 @@ VLLM ?= 0.32.0
 real: $(VENV)/.dev ## run the suite against a real vLLM on this CPU (VLLM=0.32.0), installing it if need be
 	$(BIN)/python -m conformance.real install $(VLLM)
 	$(BIN)/python -m pytest conformance --target=real --vllm-version=$(VLLM) $(ARGS)
-	$(BIN)/python -m pytest tests -m real $(ARGS)
+	REAL_RELEASES=$(VLLM) $(BIN)/python -m pytest tests -m real $(ARGS)
 
 test: $(VENV)/.dev ## run the project's own tests
 	$(BIN)/python -m pytest tests -m "not real" $(ARGS)
