@@ -8,6 +8,7 @@ import pytest
 
 from tests.support.arrays import Array
 from tests.support.scripted_engine import ScriptedEngine, as_json, closed, refusal
+from vime_sync import rendezvous
 from vime_sync.calls import Call
 from vime_sync.errors import (
     ConnectionClosed,
@@ -119,7 +120,13 @@ def test_a_lost_engine_leaves_nothing_known() -> None:
     assert "/resume" not in engine.routes
 
 
-def test_an_engine_that_nobody_joins_from_says_what_to_check() -> None:
+def test_an_engine_that_nobody_joins_from_says_what_to_check(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Noting(Silent):
+        def note(self, text: str) -> None:
+            noted.append(text)
+
+    monkeypatch.setattr(rendezvous, "HINT_SECONDS", 0.05)
+    noted: list[str] = []
     engine = ScriptedEngine()
 
     def silent(engine: ScriptedEngine, _body: object) -> Response:
@@ -128,7 +135,9 @@ def test_an_engine_that_nobody_joins_from_says_what_to_check() -> None:
 
     engine.handlers["/init_weight_transfer_engine"] = silent
     with pytest.raises(NeverJoined, match="missing: 1") as caught:
-        run(engine, timeouts=Timeouts(total=0.2, grace=0.2))
+        run(engine, timeouts=Timeouts(total=0.3, grace=0.2), progress=Noting())
+    assert len(noted) == 1
+    assert noted[0].startswith("no rank has joined yet at 127.0.0.1:")
     assert "check --master-address" in caught.value.line()
     assert "--bind-address" in caught.value.line()
 
