@@ -101,7 +101,7 @@ CASES = [
         requirement="init-again",
     ),
     init_case(41, "a unique id beside an address is refused", info(**ADDRESS, **JOINT, nccl_unique_id_b64=UID)),
-    init_case(42, "neither a unique id nor an address is refused", info(**JOINT)),
+    init_case(42, "an address and a port of null count as none", info(**JOINT, master_address=None, master_port=None)),
     init_case(43, "an empty unique id counts as none", info(**JOINT, nccl_unique_id_b64="")),
     init_case(44, "a unique id must be base64", info(**JOINT, nccl_unique_id_b64="not base64")),
     init_case(45, "a unique id must be standard base64", info(**JOINT, nccl_unique_id_b64="_-" * 86)),

@@ -1,7 +1,7 @@
 """What the server uses, told by its completions: relations only, since processors differ in the tokens themselves."""
 
 from conformance.case import Case
-from conformance.cases.common import FINISH, INIT, MODEL, NCCL_ENGINE, START, bare_post, parameter, post, sync
+from conformance.cases.common import CHECKED, FINISH, INIT, MODEL, NCCL_ENGINE, START, bare_post, parameter, post, sync
 from conformance.check import check_case as test_case
 from conformance.steps import Step, Tokens, Update
 
@@ -13,7 +13,9 @@ FLUSH = bare_post("/reset_prefix_cache")
 
 def used(number: int, sentence: str, *steps: Step) -> Case:
     """A case whose completions say which weights are in use."""
-    return Case(f"SYNC-{number:03}", sentence, (INIT, *steps), "weights-in-use", SOURCE, needs=MODEL | {"completions"})
+    return Case(
+        f"SYNC-{number:03}", sentence, (INIT, *steps), "weights-in-use", SOURCE, needs=MODEL | CHECKED | {"completions"}
+    )
 
 
 CASES = [

@@ -42,9 +42,13 @@ def test_no_two_cases_send_the_same_requests(release: str) -> None:
     assert [ids for ids in by_requests.values() if len(ids) > 1] == []
 
 
-def test_every_case_has_a_sentence_of_its_own_a_source_and_a_release() -> None:
-    sentences = Counter((case.id.split("-")[0], case.sentence) for case in all_cases())
+@pytest.mark.parametrize("release", RELEASES)
+def test_sentences_are_unique_in_their_area(release: str) -> None:
+    sentences = Counter((case.id.split("-")[0], case.sentence) for case in cases_for(release))
     assert [key for key, count in sentences.items() if count > 1] == []
+
+
+def test_every_case_has_a_sentence_a_source_and_a_release() -> None:
     for case in all_cases():
         assert case.steps, case.id
         assert case.sentence, case.id
