@@ -176,6 +176,9 @@ def test_a_difference_shows_the_step_and_nothing_of_the_suites_code(tmp_path: Pa
     ("arguments", "text"),
     [
         (("--target=real",), "--target=real needs a server: give --target-url=http://HOST:PORT"),
+        (("--target=real", "--vllm-version=0.99.0"), "not installed here: python -m conformance.real install 0.99.0"),
+        (("--target=real", "--vllm-version=latest"), "'latest' is no vLLM release"),
+        (("--target=mock", "--vllm-version=0.99.0"), "no mock of vLLM 0.99.0: "),
         (("--target=mock", "--record"), "--record is for real servers"),
         (("--target-url=http://127.0.0.1:9",), "GET http://127.0.0.1:9/health: cannot send to the server"),
         (("--target-url=127.0.0.1:8000",), "is not of the form http://HOST:PORT"),

@@ -11,11 +11,16 @@ from pathlib import Path
 import pytest
 
 from conformance import CaseResult, run, run_case, tiny_model
+from conformance.case import Case
+from conformance.compare import compare
 from conformance.dialect import cases_for
+from conformance.execution import execute
 from conformance.http_driver import Address
+from conformance.request_data import describe
+from conformance.steps import Dies, Step, Tokens
 from conformance.targets.base import ask
 from conformance.targets.url import RealTarget
-from conformance.truth import load, path_of
+from conformance.truth import Recorded, load, path_of
 from mock_vllm import MockApp, MockServer, Settings, build_engine
 from mock_vllm.http.journaling import Message, Receive, Scope, Send
 from tests.broken_servers.catalogue import BROKEN
@@ -126,6 +131,29 @@ def test_what_a_case_leaves_behind_is_gone_after_a_reset(settings: Settings, rel
             assert outcome(url, "GET", "/is_paused") == (200, {"is_paused": False})
             assert outcome(url, "POST", "/finish_weight_update")[0] == 500
             assert outcome(url, "POST", "/v1/completions")[0] == 200
+
+
+def one_step(step: Step) -> tuple[Case, Recorded]:
+    """A case of one step, recorded as its server should do."""
+    case = Case("X-001", "a sentence", (step,), "routes", "source")
+    ends = {"process": "ended"} if isinstance(step, Dies) else {"status": 200, "like": []}
+    return case, Recorded("a sentence", ((describe(step), ends),))
+
+
+def test_a_server_that_outlives_its_engine_is_caught(real_url: str) -> None:
+    case, truth = one_step(Dies(0.3))
+    result = run_case(case, RealTarget(real_url), truth)
+    assert (result.kind, kinds(result)) == ("real drifted", {"contract"})
+    assert "'process': 'still answers'" in result.text
+
+
+def test_a_server_that_cannot_complete_is_caught(real_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    case, truth = one_step(Tokens("a"))
+    assert run_case(case, RealTarget(real_url), truth).kind == "agrees"
+    monkeypatch.setattr(RealTarget, "model_id", "tiny")
+    answers = execute(case, RealTarget(f"{real_url}/nowhere")).answers
+    assert [answer.outcome for answer in answers] == [{"failed": "no completion: 404 {'detail': 'Not Found'}"}]
+    assert [difference.kind for difference in compare(case, truth, answers)] == ["contract"]
 
 
 def outcome(url: str, method: str, path: str) -> tuple[int, object]:
