@@ -49,6 +49,7 @@ class BrokenServer:
         patch: replaces a function of the mock while the server runs.
         rewrite: changes answers on their way out.
         release: the release whose mock is broken, and whose truth it is held to.
+        launched: the suite starts the server itself, for the cases that need one of their own; `patch` alone counts.
         swallow: exceptions no longer reach uvicorn, so that no connection is closed after a 500.
     """
 
@@ -60,6 +61,7 @@ class BrokenServer:
     rewrite: Rewrite | None = None
     swallow: bool = False
     release: str = "0.21.0"
+    launched: bool = False
 
     @contextmanager
     def serving(self, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mock_vllm.profiles.v0_21_0 import PROFILE
-from tests.broken_servers import answers, http_patches, receivers, session_patches, transfer_patches
+from tests.broken_servers import answers, http_patches, launch_patches, receivers, session_patches, transfer_patches
 from tests.broken_servers.answers import at, json_where, with_status
 from tests.broken_servers.broken_server import BrokenServer
 
@@ -113,4 +113,19 @@ BROKEN = [
     BrokenServer("nothing is received", "PLANE", receiver=receivers.TakesNothing),
     BrokenServer("byte counts are forgiven", "PLANE", receiver=receivers.ForgivesTheByteCount),
     BrokenServer("refused updates eat a broadcast", "PLANE", patch=transfer_patches.refused_updates_eat_a_broadcast),
+    # LAUNCH, DEAD: servers that the suite starts for these cases alone
+    BrokenServer("dev mode is always on", "LAUNCH", patch=launch_patches.dev_mode_is_always_on, launched=True),
+    BrokenServer(
+        "a transfer config is always given",
+        "LAUNCH",
+        patch=launch_patches.a_transfer_config_is_always_given,
+        launched=True,
+    ),
+    BrokenServer(
+        "information needs dev mode", "LAUNCH", patch=launch_patches.information_needs_dev_mode, launched=True
+    ),
+    BrokenServer("missing keys are fine", "LAUNCH", patch=launch_patches.missing_keys_are_fine, launched=True),
+    BrokenServer(
+        "the engine outlives everything", "DEAD", patch=launch_patches.the_engine_outlives_everything, launched=True
+    ),
 ]

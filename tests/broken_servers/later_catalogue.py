@@ -7,7 +7,7 @@ from typing import Any
 
 from mock_vllm.profiles.profile import Bodies, TorchTexts, Validation
 from mock_vllm.profiles.v0_21_0 import PROFILE as V0_21_0
-from tests.broken_servers import answers, later_patches
+from tests.broken_servers import answers, later_patches, launch_patches
 from tests.broken_servers.answers import at, json_where
 from tests.broken_servers.broken_server import BrokenServer
 
@@ -38,6 +38,7 @@ LATER_BROKEN = [
         "INIT",
         profile={"init_info": V0_21_0.init_info, "unique_id": False, "packed_in_init": False},
     ),
+    _later("content types are bare", "INIT", patch=launch_patches.content_types_are_bare),
     _later("any rendezvous will do", "INIT", patch=later_patches.any_rendezvous_will_do),
     _later("packing is forgotten", "BUCKET", patch=later_patches.packing_is_forgotten),
     _later("packing outlasts its group", "INIT", patch=later_patches.packing_outlasts_its_group),
@@ -49,8 +50,6 @@ LATER_BROKEN = [
     _later("a flush answers nothing", "FLUSH", profile={"flush_answers_json": False}),
     _later("sleep answers nothing", "PAUSE", profile={"sleep_answers_json": False}),
     _later("an old parameter of pause is judged", "PAUSE", profile={"waits_by_parameter": True}),
-    _later("paths are shown", "INIT", profile={"hides_paths": False}),
-    _later("bad values close the connection", "FINISH", profile={"value_errors_close": True}),
     _later("finish forgets the label", "VERSION", patch=later_patches.finish_forgets_the_label),
     _later("the label is set before the finish", "VERSION", patch=later_patches.the_label_is_set_before_the_finish),
     _later("the label is answered at once", "QUEUE", patch=later_patches.the_label_is_answered_at_once),

@@ -9,11 +9,17 @@ import json
 import logging
 import sys
 import time
+from contextlib import ExitStack, suppress
 
 import pytest
 
 from conformance import case_run, run
+from conformance.case import USUAL
+from conformance.cases import all_cases
+from conformance.choosing import Options
+from conformance.suite import open_suite
 from mock_vllm import Settings
+from tests.broken_servers.broken_server import BrokenServer
 from tests.broken_servers.everything import ALL_BROKEN
 
 TRANSFER_SECONDS = 3.0
@@ -26,15 +32,35 @@ def main(name: str, model: str) -> list[str]:
     """Return the ids of the red cases, sorted."""
     logging.disable(logging.CRITICAL)
     (broken,) = [server for server in ALL_BROKEN if server.name == name]
+    began = time.monotonic()
+    with pytest.MonkeyPatch.context() as patching:
+        patching.setattr(case_run, "EXPECTED_CLOSE_SECONDS", CLOSE_SECONDS)
+        red = red_of_launched(broken, patching) if broken.launched else red_of_served(broken, model, patching)
+    print(f"{time.monotonic() - began:.1f} s", file=sys.stderr)
+    return sorted(red)
+
+
+def red_of_served(broken: BrokenServer, model: str, patching: pytest.MonkeyPatch) -> list[str]:
+    """Serve it, and run every case that a server at an address allows."""
     settings = Settings(
         model=model, port=0, transfer_timeout=TRANSFER_SECONDS, vllm_version=broken.release, max_model_len=MAX_MODEL_LEN
     )
-    began = time.monotonic()
-    with pytest.MonkeyPatch.context() as patching, broken.serving(settings, patching) as url:
-        patching.setattr(case_run, "EXPECTED_CLOSE_SECONDS", CLOSE_SECONDS)
+    with broken.serving(settings, patching) as url:
         results = run(url)
-    print(f"{time.monotonic() - began:.1f} s", file=sys.stderr)
-    return sorted(case_id for case_id, result in results.items() if result.verdict == "differ")
+    return [case_id for case_id, result in results.items() if result.verdict == "differ"]
+
+
+def red_of_launched(broken: BrokenServer, patching: pytest.MonkeyPatch) -> list[str]:
+    """Let the suite start it, for the cases that need a server of their own."""
+    assert broken.patch is not None
+    broken.patch(patching)
+    with ExitStack() as stack:
+        suite = open_suite(Options("mock", None, broken.release, False, "127.0.0.1"), stack)
+        own = [case for case in suite.cases_of(all_cases()) if case.launch != USUAL or case.spoils]
+        for case in suite.plan(own):
+            with suppress(pytest.fail.Exception, pytest.skip.Exception):
+                suite.check(case)
+        return [result.case.id for result in suite.results if result.verdict == "differ"]
 
 
 if __name__ == "__main__":
