@@ -231,8 +231,7 @@ def test_the_journal_shows_calls_and_the_plane(server: MockServer) -> None:
         "joined",
         "/start_weight_update",
     ]
-    assert entries[-1]["request"] == "{}"
-    assert entries[-1]["status"] == 200
+    assert (entries[-1]["request"], entries[-1]["status"]) == ("{}", 200)
 
 
 def wait_for_event(server: MockServer, event: str, detail: str) -> None:
