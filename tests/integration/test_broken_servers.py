@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
 
 EXPECTED = Path(__file__).parents[1] / "broken_servers" / "red_cases.json"
 NAMES = [broken.name for broken in ALL_BROKEN]
-AT_ONCE = 4 * (os.cpu_count() or 1)
+AT_ONCE = 3 * (os.cpu_count() or 1)
 """A run mostly waits, so more of them than processors share the time."""
 
 Runs = dict[str, "Future[list[str]]"]
