@@ -31,8 +31,14 @@ class MockApp:
         await self._asgi(scope, receive, send)
 
     def close(self) -> None:
-        """Abandon what the engine is doing and end its threads."""
+        """Abandon what the engine is doing, end its threads, and let go of what it held.
+
+        FastAPI caches the routes' functions for good, and with them everything they close over.
+        """
         self.engine.core.shutdown()
+        for worker in self.engine.core.executor.workers:
+            worker.store.reset()
+        self.engine.journal.clear()
 
 
 def create_app(settings: Settings) -> MockApp:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import difflib
+import json
 import logging
 import os
 import signal
@@ -21,6 +23,20 @@ EXIT_OK = 0
 EXIT_ENGINE_DIED = 1
 EXIT_USAGE = 2
 
+_OWN_OPTIONS = (
+    "--vllm-version",
+    "--receiver",
+    "--transfer-timeout",
+    "--on-mismatch",
+    "--keep",
+    "--strict-launch",
+    "--stay-when-dead",
+    "--quiet",
+    "--host",
+    "--port",
+)
+"""A mistyped one of these must not be taken for a flag of vLLM's and ignored."""
+
 _EPILOG = """\
 Other flags of `vllm serve` are accepted and ignored with a warning, so that a launcher of vLLM can run this instead.
 
@@ -38,6 +54,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         level=logging.WARNING if options.quiet else logging.INFO, format="%(levelname)s %(message)s", stream=sys.stderr
     )
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
+    if unknown and (slip := _slip(unknown)):
+        print(f"mock-vllm: {slip[0]}: no such option; did you mean {slip[1]}?", file=sys.stderr)
+        return EXIT_USAGE
     if unknown:
         logging.warning("ignored, the mock has no use for: %s", " ".join(unknown))
     try:
@@ -70,8 +89,19 @@ def _serve(server: MockServer) -> int:
     return EXIT_OK
 
 
+def _slip(unknown: Sequence[str]) -> tuple[str, str] | None:
+    """Return an unknown flag that looks like one of the mock's own, mistyped, and that one."""
+    for flag in (text.partition("=")[0] for text in unknown if text.startswith("--")):
+        for own in difflib.get_close_matches(flag, _OWN_OPTIONS, n=1, cutoff=0.85):
+            return flag, own
+    return None
+
+
 def _settings(options: argparse.Namespace) -> Settings:
     model = options.model_tag or options.model
+    if options.model_tag and options.model and options.model_tag != options.model:
+        raise SettingsError("--model", f"{options.model} is not MODEL, {options.model_tag}; give one of the two")
+    _check_json("--weight-transfer-config", options.weight_transfer_config)
     if not model:
         raise SettingsError("MODEL", "is missing; give a model directory, or any name")
     dev_mode = os.environ.get("VLLM_SERVER_DEV_MODE", "0" if options.strict_launch else "1")
@@ -94,6 +124,13 @@ def _settings(options: argparse.Namespace) -> Settings:
         max_model_len=options.max_model_len,
         stay_when_dead=options.stay_when_dead,
     )
+
+
+def _check_json(option: str, text: str | None) -> None:
+    try:
+        json.loads(text or "{}")
+    except ValueError as error:
+        raise SettingsError(option, f"is not JSON: {error}") from None
 
 
 def _parser() -> argparse.ArgumentParser:

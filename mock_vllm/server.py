@@ -11,6 +11,7 @@ from dataclasses import replace
 from types import TracebackType
 
 import uvicorn
+from starlette.requests import ClientDisconnect
 
 from mock_vllm.app import MockApp, create_app
 from mock_vllm.errors import ImitatedError, SettingsError
@@ -159,7 +160,7 @@ class _NotImitated(logging.Filter):
         if record.exc_info is None or isinstance(record.exc_info, bool):
             return True
         error = record.exc_info[1] if isinstance(record.exc_info, tuple) else record.exc_info
-        return not isinstance(error, ImitatedError | UnicodeError | RecursionError)
+        return not isinstance(error, ImitatedError | UnicodeError | RecursionError | ClientDisconnect)
 
 
 _FILTER = _NotImitated()

@@ -13,6 +13,7 @@ RECEIVERS = ("tcp", "none")
 EXECUTORS = ("auto", "uni", "mp")
 KEEP = ("digests", "bytes")
 ON_MISMATCH = ("hang", "fail")
+MOST_RANKS = 1024
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,12 @@ class Settings:
         for option in ("tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size"):
             if getattr(self, option) < 1:
                 raise SettingsError(f"--{option.replace('_', '-')}", f"{getattr(self, option)} is below 1")
+        if self.world_size > MOST_RANKS:
+            raise SettingsError(
+                "--tensor-parallel-size", f"{self.world_size} ranks in all are more than a mock serves ({MOST_RANKS})"
+            )
+        if self.model.startswith(("/", "./", "../", "~")) and not self.is_directory:
+            raise SettingsError("MODEL", f"{self.model} is no directory; a bare name must not look like a path")
         if self.executor == "uni" and self.world_size > 1:
             raise SettingsError("--distributed-executor-backend", f"uni has one rank, {self.world_size} were asked for")
 

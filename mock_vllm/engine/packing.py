@@ -55,7 +55,7 @@ def cut_buffers(
         WorkerError: the two numbers are not what vLLM can work with, worded as Python does.
     """
     try:
-        if not list(range(num_buffers)):
+        if not range(num_buffers):
             raise WorkerError(no_buffers)
         bucket: list[Announced] = []
         filled = 0

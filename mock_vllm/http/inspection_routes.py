@@ -55,7 +55,7 @@ def inspection_routes(engine: MockEngine) -> APIRouter:
                 active=session.active,
                 checkpoint_format=session.checkpoint_format,
                 updates=session.updates,
-                failed=session.failed,
+                failed=any(worker.session.failed for worker in engine.core.executor.workers),
             ),
             group=first.group,
             engine=EngineState(busy=engine.core.busy, queued=engine.core.queued),

@@ -77,8 +77,8 @@ class CheckedLoader:
 
     def load(self, tensors: list[Received], update: int) -> None:
         for received in tensors:
-            if isinstance(received.announced.name, str):
-                self._store.arrive(received)
+            load_errors.check_name(received.announced.name)
+            self._store.arrive(received)
             if self._checkpoint_format:
                 self._load_checkpoint_tensor(received, update)
             else:
@@ -94,8 +94,6 @@ class CheckedLoader:
 
     def _load_checkpoint_tensor(self, received: Received, update: int) -> None:
         name = received.announced.name
-        if not isinstance(name, str):
-            raise WorkerError(f"argument of type '{type(name).__name__}' is not iterable")
         if self._is_skipped(name):
             self._store.put(received, update, loaded=False, live=False)
             return

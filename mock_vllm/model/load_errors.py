@@ -8,6 +8,14 @@ from mock_vllm.errors import WorkerError
 from mock_vllm.model.module_classes import module_class
 
 
+def check_name(name: object) -> None:
+    """Raise for a name that is no text, as the loader's first look at it does."""
+    if isinstance(name, list | dict):
+        raise WorkerError(f"'{type(name).__name__}' object has no attribute 'split'")
+    if not isinstance(name, str):
+        raise WorkerError(f"argument of type '{type(name).__name__}' is not iterable")
+
+
 def no_module_or_parameter(name: str, architecture: str, roots: Collection[str], runtime_names: Collection[str]) -> str:
     """Return the loader's complaint about a name outside the model. It prints a set, in any order."""
     root = name.partition(".")[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mock_vllm.engine.digests import Received
+from mock_vllm.model.load_errors import check_name
 from mock_vllm.model.weights import WeightStore
 
 
@@ -25,6 +26,7 @@ class OpenLoader:
 
     def load(self, tensors: list[Received], update: int) -> None:
         for received in tensors:
+            check_name(received.announced.name)
             self._store.arrive(received)
             self._store.put(received, update, loaded=True, live=False)
 

@@ -96,6 +96,13 @@ def test_a_strict_launch_is_vllms() -> None:
             "mock-vllm: --vllm-version: no profile of vLLM 0.1.0; there is one of: 0.21",
         ),
         ([], "mock-vllm: MODEL: is missing"),
+        (
+            ["tiny", "--vllm-verison", "0.32.0"],
+            "mock-vllm: --vllm-verison: no such option; did you mean --vllm-version?",
+        ),
+        (["tiny", "--model", "other"], "mock-vllm: --model: other is not MODEL, tiny"),
+        (["tiny", "--weight-transfer-config", "x"], "mock-vllm: --weight-transfer-config: is not JSON"),
+        (["/no/such/folder"], "mock-vllm: MODEL: /no/such/folder is no directory"),
         (["tiny", "--port", "99999"], "mock-vllm: --port: 99999 is no port"),
         (["tiny", "--host", "192.0.2.1"], "mock-vllm: --port: cannot listen on 192.0.2.1"),
     ],

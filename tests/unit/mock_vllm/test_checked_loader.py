@@ -170,6 +170,18 @@ def test_later_releases_refuse_it() -> None:
     assert "There is no module or parameter named 'nope' in Qwen3Model" in refusal(model, "model.nope")
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        (5, "argument of type 'int' is not iterable"),
+        (None, "argument of type 'NoneType' is not iterable"),
+        (["x"], "'list' object has no attribute 'split'"),
+    ],
+)
+def test_a_name_that_is_no_text(name: Any, text: str) -> None:
+    assert refusal(Model(), name) == text
+
+
 def test_a_tied_head_is_ignored() -> None:
     model = Model(tied=True)
     model.load("lm_head.weight")

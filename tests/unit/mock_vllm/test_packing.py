@@ -51,6 +51,10 @@ def test_numbers_that_are_none(limit: Any, num_buffers: Any, text: str) -> None:
     assert str(caught.value) == text
 
 
+def test_a_number_of_buffers_allocates_nothing() -> None:
+    assert cuts([1], 16, num_buffers=10**30) == [[1]]
+
+
 def test_dtypes_are_looked_up_one_by_one() -> None:
     tensors = announced_packed(["a", "b"], ["uint8", "float33"], [[32], [1]])
     buffers = cut_buffers(tensors, 16, 2)

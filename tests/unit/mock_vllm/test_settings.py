@@ -25,6 +25,9 @@ pytestmark = pytest.mark.unit
         ("--tensor-parallel-size", {"tensor_parallel_size": 0}),
         ("--distributed-executor-backend", {"executor": "uni", "tensor_parallel_size": 2}),
         ("MODEL", {"model": ""}),
+        ("MODEL", {"model": "/no/such/folder"}),
+        ("MODEL", {"model": "./tiny"}),
+        ("--tensor-parallel-size", {"tensor_parallel_size": 10**8}),
     ],
 )
 def test_a_value_that_cannot_be(option: str, values: dict[str, Any]) -> None:
