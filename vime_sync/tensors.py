@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from vime_sync.dtypes import from_torch_name
 from vime_sync.errors import Mismatch, UnsupportedTensor
@@ -34,20 +34,73 @@ class TensorSource(Protocol):
     @property
     def nbytes(self) -> int: ...
 
-    def read(self) -> memoryview:
-        """The bytes, little-endian and row-major, as a flat view of `nbytes` bytes. It stays valid while held."""
+    def read(self) -> memoryview | bytes | bytearray:
+        """The bytes, little-endian and row-major, `nbytes` of them. They stay as they are while held."""
         ...
+
+
+def check_source(tensor: Any) -> None:
+    """Raises UnsupportedTensor, which names it, for a source whose metadata is missing or contradicts itself.
+
+    The engine reserves room by dtype and shape, so other bytes must be found out before it is asked to pause. A dtype
+    that is not known is left to `choose_form`, which says which release it fails on.
+    """
+    try:
+        name, dtype, shape, nbytes = tensor.name, tensor.dtype, tensor.shape, tensor.nbytes
+        tensor.read  # noqa: B018 (only whether it is there)
+    except AttributeError as error:
+        raise UnsupportedTensor("source", f"{type(tensor).__name__} is no TensorSource ({error})") from None
+    if not isinstance(name, str) or not _is_unicode(name):
+        raise UnsupportedTensor("source", "the name is not a string of Unicode characters", tensor=name)
+    if not isinstance(dtype, str):
+        advice = "state it as torch names it, such as 'bfloat16'"
+        raise UnsupportedTensor("source", f"dtype {dtype!r:.100} is not a string", tensor=name, next_step=advice)
+    if not isinstance(shape, (tuple, list)) or not all(_is_size(size) for size in shape):
+        raise UnsupportedTensor("source", f"shape {shape!r:.200} is not a tuple of sizes from 0 on", tensor=name)
+    known = from_torch_name(dtype)
+    if known is None:
+        return
+    needed = math.prod(shape) * known.item_size
+    if nbytes != needed:
+        why = f"states {nbytes!r:.100} bytes where {dtype} {list(shape)} needs {needed}"
+        raise UnsupportedTensor("source", why, tensor=name, next_step="correct nbytes, dtype or shape")
 
 
 def read_checked(tensor: TensorSource) -> memoryview:
     """`tensor.read()` as flat bytes. Raises Mismatch when there are not `nbytes` of them.
 
-    The engine would wait for the announced number until its deadline, so the other number must not be sent.
+    The engine would wait for the announced number until its deadline, so the other number must not be sent. Raises
+    UnsupportedTensor for what is neither a memoryview nor bytes.
     """
-    view = tensor.read()
+    given: object = tensor.read()
+    if not isinstance(given, (memoryview, bytes, bytearray)):
+        why = f"read() gave {type(given).__name__}, neither a memoryview nor bytes"
+        raise UnsupportedTensor("source", why, tensor=tensor.name)
+    try:
+        view = memoryview(given)
+    except ValueError as error:
+        raise UnsupportedTensor("source", f"read() gave an unusable view ({error})", tensor=tensor.name) from None
     if view.nbytes != tensor.nbytes:
         raise Mismatch(tensor.name, tensor.nbytes, view.nbytes)
-    return view if view.format == "B" and view.ndim == 1 else view.cast("B")
+    if view.format == "B" and view.ndim == 1 and view.c_contiguous:
+        return view
+    try:
+        return view.cast("B")
+    except (TypeError, ValueError):
+        # Not contiguous, of a format with a byte order, or empty with several dimensions: only a copy is flat.
+        return memoryview(view.tobytes())
+
+
+def _is_size(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:  # half of a surrogate pair
+        return False
+    return True
 
 
 class TorchTensor:
@@ -57,7 +110,7 @@ class TorchTensor:
         import torch
 
         if not isinstance(tensor, torch.Tensor):
-            raise UnsupportedTensor("torch", f"a {type(tensor).__name__} is no tensor", tensor=name)
+            raise UnsupportedTensor("torch", f"{type(tensor).__name__} is no torch tensor", tensor=name)
         self._tensor = tensor.detach()
         self._name = name
         self._dtype = str(tensor.dtype).removeprefix("torch.")
