@@ -12,7 +12,6 @@ from vime_sync.errors import (
     OrderError,
     Refused,
     SyncError,
-    TransportError,
     WeightVersionMismatch,
 )
 from vime_sync.releases import Release
@@ -49,6 +48,7 @@ class Reached:
     """How far a push has come.
 
     paused      `/pause` was sent
+    confirmed   `/pause` was answered with success
     init_sent   the engine was told to join
     session     state of the session, None before it was to be opened
     whole       the new weights are live and nothing spoke against them
@@ -57,6 +57,7 @@ class Reached:
     """
 
     paused: bool
+    confirmed: bool
     init_sent: bool
     session: SessionState | None
     whole: bool
@@ -75,8 +76,10 @@ def explain(error: BaseException, reached: Reached) -> None:
 
 
 def _aftermath(error: BaseException, reached: Reached) -> tuple[str, str | None]:
-    if not reached.paused:
+    if not reached.paused or (not reached.confirmed and isinstance(error, ConnectError)):
         return "nothing was changed on the engine", None
+    if not reached.confirmed:
+        return _without_pause(error)
     if reached.whole:
         return "the new weights are live and whole, but the engine may still be paused", "POST /resume"
     session = reached.session
@@ -98,6 +101,15 @@ def _aftermath(error: BaseException, reached: Reached) -> tuple[str, str | None]
     return _SESSIONS.get(session, unclear)
 
 
+def _without_pause(error: BaseException) -> tuple[str, str]:
+    """The pause was refused, or nobody knows what became of it. vLLM may have stopped part of its engines by then."""
+    if isinstance(error, Refused):
+        state = "the engine refused the pause, so it may not be paused, and it has the weights it had"
+    else:
+        state = "the engine may be paused; it has the weights it had"
+    return state, f"{_CHECK}; POST /resume goes on with the old weights"
+
+
 def _without_session(error: BaseException, reached: Reached) -> tuple[str, str]:
     """Nothing of the weights was touched yet."""
     if reached.init_sent and isinstance(error, Refused):
@@ -108,8 +120,6 @@ def _without_session(error: BaseException, reached: Reached) -> tuple[str, str]:
     if reached.init_sent:
         state = "the engine is left paused with the weights it had, and may still wait for the trainer"
         return state, f"{_ADDRESSES}; then {_CHECK}" if isinstance(error, NeverJoined) else _CHECK
-    if isinstance(error, TransportError) and not isinstance(error, ConnectError):
-        return "the engine may be paused; it has the weights it had", _CHECK
     return _SESSIONS[SessionState.NOT_OPENED]
 
 

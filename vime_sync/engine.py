@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from vime_sync import answers
 from vime_sync.calls import Call
@@ -14,6 +14,7 @@ from vime_sync.timeouts import Timeouts
 from vime_sync.transport import ANSWER_LIMIT, HttpTransport, Response, Transport
 
 PauseMode = Literal["keep", "abort", "wait"]
+PAUSE_MODES: tuple[str, ...] = get_args(PauseMode)
 MOCK_HEADER = "x-mock-vllm"
 WEIGHTS_SCHEMA = "mock-vllm/weights/1"
 STATE_SCHEMA = "mock-vllm/state/1"

@@ -47,7 +47,7 @@ class PushRound:
     def __init__(self, client: EngineClient, progress: Progress) -> None:
         self._client = client
         self._progress = progress
-        self._paused = False
+        self._paused = self._confirmed = False
         self._init_sent = False
         self._session: WeightUpdateSession | None = None
         self._release: Release | None = None
@@ -85,6 +85,7 @@ class PushRound:
             with self._timed("pause"):
                 self._paused = True
                 client.pause(options.pause_mode)
+                self._confirmed = True
             with self._timed("flush"):
                 if client.reset_prefix_cache() is False:
                     self.warnings.append("the engine says that its prefix cache was not emptied")
@@ -114,6 +115,7 @@ class PushRound:
         """Writes into the error what the engine was left in and what to do next."""
         reached = Reached(
             paused=self._paused,
+            confirmed=self._confirmed,
             init_sent=self._init_sent,
             session=self._session.state if self._session is not None else None,
             whole=self._whole,

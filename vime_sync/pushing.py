@@ -6,7 +6,8 @@ import contextlib
 
 from vime_sync.addresses import check_master_address, local_address_towards, parse_engine_url
 from vime_sync.buckets import DEFAULT_BUCKET_BYTES, DEFAULT_PACKED_BUFFER_BYTES, buckets_of
-from vime_sync.engine import EngineClient, PauseMode
+from vime_sync.engine import PAUSE_MODES, EngineClient, PauseMode
+from vime_sync.errors import SettingError
 from vime_sync.forms import choose_form
 from vime_sync.progress import Progress, Silent
 from vime_sync.push_round import PushRound, RoundOptions
@@ -60,6 +61,9 @@ def push(
     nothing is changed. After a failure the engine is left paused, and the error says in `state` what it was left in and
     in `next_step` what to do. Raises any SyncError.
     """
+    if pause_mode not in PAUSE_MODES:
+        known = ", ".join(PAUSE_MODES)
+        raise SettingError("pause mode", f"{pause_mode!r} is not known", next_step=f"choose one of {known}")
     assumed = release_of(vllm_version) if vllm_version is not None else None
     address = parse_engine_url(engine_url)
     progress = progress or Silent()

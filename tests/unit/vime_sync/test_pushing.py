@@ -107,6 +107,8 @@ def test_verification_and_resuming_can_be_switched_off() -> None:
         (None, {"master_address": "0.0.0.0"}, SettingError),
         (None, {"bind_address": "198.51.100.1"}, SettingError),
         (None, {"master_port": 99999}, SettingError),
+        (None, {"pause_mode": "never"}, SettingError),
+        (None, {"pause_mode": ["keep"]}, SettingError),
         (None, {"vllm_version": "old"}, UnsupportedRelease),
     ],
 )

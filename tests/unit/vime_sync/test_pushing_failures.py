@@ -11,6 +11,7 @@ from tests.support.scripted_engine import ScriptedEngine, as_json, closed, refus
 from vime_sync import rendezvous
 from vime_sync.calls import Call
 from vime_sync.errors import (
+    ConnectError,
     ConnectionClosed,
     DigestMismatch,
     EarlyAnswer,
@@ -49,13 +50,15 @@ def failing(route: str, answer: Response) -> ScriptedEngine:
 
 
 ERROR = refusal("x")
+PAUSE = Call("/pause", "http://engine", "pause")
 
 
 @pytest.mark.parametrize(
     ("route", "answer", "kind", "state", "step"),
     [
         ("/version", ERROR, EngineError, "nothing was changed", None),
-        ("/pause", ERROR, EngineError, "left paused with the weights it had", "push again"),
+        ("/pause", ERROR, EngineError, "may not be paused", "push again"),
+        ("/pause", refusal("x", 400), InvalidInfo, "may not be paused", "push again"),
         ("/reset_prefix_cache", ERROR, EngineError, "left paused with the weights it had", "push again"),
         ("/init_weight_transfer_engine", ERROR, EngineError, "left paused with the weights it had", "push again"),
         (
@@ -104,6 +107,30 @@ def test_a_failure_leaves_the_engine_paused_and_says_what_it_left(
     assert (step or "") in (caught.value.next_step or "")
     assert "\n" not in caught.value.line()
     assert engine.routes.count("/resume") == (1 if route == "/resume" else 0)
+
+
+@pytest.mark.parametrize(
+    ("error", "state"),
+    [
+        (closed(PAUSE), "may be paused"),
+        (KeyboardInterrupt(), "may be paused"),
+        (EngineError(PAUSE, "no", status=500), "may not be paused"),
+        (ConnectError(PAUSE, "no"), "nothing was changed"),
+    ],
+)
+def test_a_pause_that_was_not_confirmed_is_never_called_one(error: BaseException, state: str) -> None:
+    engine = ScriptedEngine()
+
+    def failing(_engine: ScriptedEngine, _body: object) -> Response:
+        raise error
+
+    engine.handlers["/pause"] = failing
+    with pytest.raises(type(error)) as caught:
+        run(engine)
+    told = f"{getattr(caught.value, 'state', None)} {getattr(caught.value, '__notes__', None)}"
+    assert state in told
+    assert "left paused" not in told
+    assert engine.routes[-1] == "/pause"
 
 
 def test_a_lost_engine_leaves_nothing_known() -> None:
