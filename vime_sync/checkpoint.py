@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Any
 
 from vime_sync.errors import BrokenHeader, CheckpointError, MissingFile
+from vime_sync.regular_files import open_regular
 from vime_sync.safetensors_file import SafetensorsEntry, SafetensorsFile
 
 INDEX_SUFFIX = ".safetensors.index.json"
@@ -61,9 +62,14 @@ def open_checkpoint(path: str | Path) -> Checkpoint:
     """
     chosen = _chosen(Path(path))
     if chosen.name.endswith(INDEX_SUFFIX):
-        return _sharded(Path(path), chosen)
-    file = SafetensorsFile(chosen)
-    return Checkpoint(Path(path), [file], list(file.entries.values()))
+        checkpoint = _sharded(Path(path), chosen)
+    else:
+        file = SafetensorsFile(chosen)
+        checkpoint = Checkpoint(Path(path), [file], list(file.entries.values()))
+    if not checkpoint.tensors:
+        checkpoint.close()
+        raise CheckpointError(str(chosen), "holds no tensors", next_step="check that this is the file to push")
+    return checkpoint
 
 
 def _chosen(path: Path) -> Path:
@@ -114,7 +120,7 @@ def _shard_path(index: Path, shard: str) -> Path:
     if relative.is_absolute() or ".." in relative.parts or not shard:
         raise _broken(index, f"names a shard outside its directory: {shard[:200]!r}")
     found = index.parent / relative
-    if not found.is_file():
+    if not found.exists():
         advice = "download the shard, or write the checkpoint again"
         raise MissingFile(str(found), f"no such file, though {index.name} names it", next_step=advice)
     return found
@@ -132,11 +138,11 @@ def _weight_map(index: Path) -> dict[str, str]:
         return found
 
     try:
-        if index.stat().st_size > _LARGEST_INDEX:
+        with open_regular(index) as opened:
+            text = opened.read(_LARGEST_INDEX + 1)
+        if len(text) > _LARGEST_INDEX:
             raise _broken(index, "is too large for an index")
-        found = json.loads(index.read_text("utf-8"), object_pairs_hook=no_duplicates)
-    except FileNotFoundError:
-        raise MissingFile(str(index), "no such file", next_step="check the path") from None
+        found = json.loads(text.decode("utf-8"), object_pairs_hook=no_duplicates)
     except OSError as error:
         raise CheckpointError(str(index), f"cannot be read ({error.strerror or error})") from None
     except (ValueError, RecursionError) as error:

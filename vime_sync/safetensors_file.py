@@ -17,7 +17,9 @@ from types import TracebackType
 from typing import Any
 
 from vime_sync.dtypes import SUB_BYTE_NAMES, Dtype, from_safetensors
-from vime_sync.errors import BrokenHeader, CheckpointError, MissingFile, UnsupportedTensor
+from vime_sync.errors import BrokenHeader, CheckpointError, UnsupportedTensor
+from vime_sync.regular_files import open_regular
+from vime_sync.tensors import is_unicode
 
 # The limit of the format's own implementation.
 LONGEST_HEADER = 100_000_000
@@ -70,13 +72,11 @@ class SafetensorsFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            with path.open("rb") as opened:
+            with open_regular(path) as opened:
                 self._size = os.fstat(opened.fileno()).st_size
                 if self._size < 8:
                     raise self._broken(f"{self._size} bytes are too few for a safetensors file")
                 self._map = mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ)
-        except FileNotFoundError:
-            raise MissingFile(str(path), "no such file", next_step="check the path") from None
         except OSError as error:
             raise CheckpointError(str(path), f"cannot be read ({error.strerror or error})") from None
         self._bytes = memoryview(self._map)
@@ -156,6 +156,8 @@ class SafetensorsFile:
         return {entry.name: entry for entry in entries}
 
     def _entry(self, name: str, fields: object) -> SafetensorsEntry:
+        if not is_unicode(name):
+            raise self._broken("is named by half of a surrogate pair, which is no character", name)
         if not isinstance(fields, dict):
             raise self._broken("is not described by an object", name)
         dtype_name, shape, offsets = fields.get("dtype"), fields.get("shape"), fields.get("data_offsets")

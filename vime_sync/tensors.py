@@ -39,6 +39,15 @@ class TensorSource(Protocol):
         ...
 
 
+def is_unicode(text: str) -> bool:
+    """Whether `text` can be written as UTF-8, as a request or a file would."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:  # half of a surrogate pair
+        return False
+    return True
+
+
 def check_source(tensor: Any) -> None:
     """Raises UnsupportedTensor, which names it, for a source whose metadata is missing or contradicts itself.
 
@@ -50,7 +59,7 @@ def check_source(tensor: Any) -> None:
         tensor.read  # noqa: B018 (only whether it is there)
     except AttributeError as error:
         raise UnsupportedTensor("source", f"{type(tensor).__name__} is no TensorSource ({error})") from None
-    if not isinstance(name, str) or not _is_unicode(name):
+    if not isinstance(name, str) or not is_unicode(name):
         raise UnsupportedTensor("source", "the name is not a string of Unicode characters", tensor=name)
     if not isinstance(dtype, str):
         advice = "state it as torch names it, such as 'bfloat16'"
@@ -93,14 +102,6 @@ def read_checked(tensor: TensorSource) -> memoryview:
 
 def _is_size(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
-
-
-def _is_unicode(text: str) -> bool:
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:  # half of a surrogate pair
-        return False
-    return True
 
 
 class TorchTensor:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import socket
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,6 +13,7 @@ import pytest
 from tests.support.arrays import Array, safetensors_file
 from vime_sync.checkpoint import open_checkpoint
 from vime_sync.errors import BrokenHeader, CheckpointError, MissingFile
+from vime_sync.exit_codes import CHECKPOINT, exit_code
 
 pytestmark = pytest.mark.unit
 
@@ -129,6 +133,54 @@ def test_a_broken_index(tmp_path: Path, text: str) -> None:
 def test_an_index_that_is_not_utf8(tmp_path: Path) -> None:
     (tmp_path / "model.safetensors.index.json").write_bytes(b"\xff\xfe{}")
     with pytest.raises(BrokenHeader, match="not JSON"):
+        open_checkpoint(tmp_path)
+
+
+@pytest.fixture
+def a_socket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.chdir(tmp_path)  # the path of a socket may be 107 bytes long at most
+    with socket.socket(socket.AF_UNIX) as bound:
+        bound.bind("s")
+        yield tmp_path / "s"
+
+
+def irregular(kind: str, path: Path, a_socket: Path) -> None:
+    path.unlink(missing_ok=True)
+    if kind == "fifo":
+        os.mkfifo(path)
+    else:
+        path.symlink_to({"device": Path("/dev/zero"), "socket": a_socket}[kind])
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("kind", ["fifo", "device", "socket"])
+@pytest.mark.parametrize("part", ["file", "index", "shard"])
+def test_what_is_no_regular_file_is_refused_at_once(tmp_path: Path, a_socket: Path, part: str, kind: str) -> None:
+    folder = tmp_path / "checkpoint"
+    folder.mkdir()
+    index = sharded(folder)
+    odd = {"file": folder / "x.safetensors", "index": index, "shard": folder / "model-00002-of-00002.safetensors"}[part]
+    irregular(kind, odd, a_socket)
+    with pytest.raises(CheckpointError, match="is no regular file") as caught:
+        open_checkpoint(odd if part == "file" else index)
+    assert caught.value.file == str(odd)
+    assert exit_code(caught.value) == CHECKPOINT
+
+
+def test_a_checkpoint_without_tensors_is_named(tmp_path: Path) -> None:
+    single = safetensors_file(tmp_path / "model.safetensors")
+    (tmp_path / "shards").mkdir()
+    index = sharded(tmp_path / "shards", {})
+    for path in (single, index):
+        with pytest.raises(CheckpointError, match="holds no tensors") as caught:
+            open_checkpoint(path)
+        assert caught.value.file == str(path)
+        assert exit_code(caught.value) == CHECKPOINT
+
+
+def test_a_shard_that_no_file_system_can_name(tmp_path: Path) -> None:
+    sharded(tmp_path, {"a": "\ud800.safetensors"})
+    with pytest.raises(MissingFile, match="no such file"):
         open_checkpoint(tmp_path)
 
 

@@ -35,7 +35,6 @@ ARRAYS = [
     Array("odd", "uint8", (7,), seed=3),
     Array("wide", "float32", (5,), seed=4),
 ]
-WHOLE = ["/version", "/get_world_size", "/pause", "/reset_prefix_cache", "/init_weight_transfer_engine"]
 
 
 def run(engine: ScriptedEngine, source: Any = None, **options: Any) -> PushReport:
