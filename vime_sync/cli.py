@@ -13,8 +13,10 @@ from vime_sync._version import __version__
 from vime_sync.buckets import DEFAULT_BUCKET_BYTES, DEFAULT_PACKED_BUFFER_BYTES
 from vime_sync.commands import run_push, run_status
 from vime_sync.errors import SettingError, SyncError
+from vime_sync.outlet import Outlet
 from vime_sync.redaction import shortened, without_credentials
 from vime_sync.sizes import parse_bytes
+from vime_sync.termination import Terminated, sigterm_interrupts
 from vime_sync.timeouts import HTTP_TIMEOUT_VARIABLE, UPDATE_TIMEOUT_VARIABLE
 
 STATUS_TIMEOUT = 10.0
@@ -23,15 +25,26 @@ STATUS_TIMEOUT = 10.0
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command and returns its exit status. Errors are one line on standard error, and never a traceback."""
     arguments = build_parser().parse_args(argv)
+    out, err = Outlet(sys.stdout), Outlet(sys.stderr)
     try:
-        arguments.run(arguments, sys.stdout, sys.stderr)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        sys.stderr.close()  # whoever read the output has left; there is nobody to tell
-        return exit_codes.UNEXPECTED
+        with sigterm_interrupts():
+            arguments.run(arguments, out, err)
+        code = exit_codes.OK
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 (the outermost frame: everything becomes one line)
-        return _failed(error, arguments)
-    return exit_codes.OK
+        code = _failed(error, arguments, out, err)
+    out.flush()
+    if code == exit_codes.OK and out.failed:
+        code = _unheard(arguments, err)
+    err.flush()
+    return code
+
+
+def _unheard(arguments: argparse.Namespace, err: Outlet) -> int:
+    """The status of a command whose output went nowhere: a push has done its work, any other command has none."""
+    pushed = arguments.run is run_push and not arguments.dry_run
+    what = "warning: the push is done, but its report" if pushed else "error: the output"
+    err.write(f"vime-sync: {what} cannot be written to standard output\n")
+    return exit_codes.OK if pushed else exit_codes.UNEXPECTED
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -115,19 +128,21 @@ def _size(text: str) -> int:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
-def _failed(error: BaseException, arguments: argparse.Namespace) -> int:
+def _failed(error: BaseException, arguments: argparse.Namespace, out: Outlet, err: Outlet) -> int:
     code = exit_codes.exit_code(error)
     if arguments.traceback:
-        traceback.print_exception(error)
+        traceback.print_exception(error, file=err)
     notes = [shortened(note) for note in getattr(error, "__notes__", [])]
     if isinstance(error, SyncError):
         what = error.line()
+    elif isinstance(error, Terminated):
+        what = "terminated (SIGTERM)"
     elif isinstance(error, KeyboardInterrupt):
         what = "interrupted"
     else:
         what = f"unexpected {type(error).__name__}: {shortened(str(error))} (--traceback shows where)"
     line = without_credentials("; ".join([what, *notes]))
-    print(f"vime-sync: error: {line}", file=sys.stderr)
+    err.write(f"vime-sync: error: {line}\n")
     if arguments.json:
         found = {
             "schema": "vime-sync/error/1",
@@ -138,7 +153,7 @@ def _failed(error: BaseException, arguments: argparse.Namespace) -> int:
             "notes": notes,
             "exit_code": code,
         }
-        print(json.dumps(found, indent=2, ensure_ascii=False))
+        out.write(json.dumps(found, indent=2, ensure_ascii=False) + "\n")
     return code
 
 

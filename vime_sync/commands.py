@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
-from typing import Any, TextIO
+from typing import Any
 
 from vime_sync.buckets import Bucket, buckets_of
 from vime_sync.checkpoint import Checkpoint, open_checkpoint
 from vime_sync.engine import EngineClient
 from vime_sync.errors import SettingError
 from vime_sync.forms import choose_form
+from vime_sync.outlet import Outlet
 from vime_sync.progress import ProgressBar, Silent
 from vime_sync.pushing import push
 from vime_sync.releases import Release, release_of
@@ -25,7 +26,7 @@ ASSUMED_VERSION = "0.21.0"
 _SHOWN_BUCKETS = 20
 
 
-def run_push(arguments: argparse.Namespace, out: TextIO, err: TextIO) -> None:
+def run_push(arguments: argparse.Namespace, out: Outlet, err: Outlet) -> None:
     """`vime-sync push`. Raises SyncError."""
     timeouts = Timeouts.resolve(arguments.timeout)
     if arguments.engine is None and not arguments.dry_run:
@@ -61,7 +62,7 @@ def run_push(arguments: argparse.Namespace, out: TextIO, err: TextIO) -> None:
             out.write(line + "\n")
 
 
-def run_status(arguments: argparse.Namespace, out: TextIO, err: TextIO) -> None:
+def run_status(arguments: argparse.Namespace, out: Outlet, _err: Outlet) -> None:
     """`vime-sync status`. Raises SyncError."""
     with contextlib.closing(EngineClient(arguments.engine, Timeouts.resolve(arguments.timeout))) as client:
         status = engine_status(client)
@@ -69,7 +70,6 @@ def run_status(arguments: argparse.Namespace, out: TextIO, err: TextIO) -> None:
         _write_json(out, status.as_json())
     else:
         out.write("\n".join(status.lines()) + "\n")
-    err.flush()
 
 
 def report_lines(report: PushReport) -> list[str]:
@@ -91,7 +91,7 @@ def report_lines(report: PushReport) -> list[str]:
     return found
 
 
-def _show_plan(arguments: argparse.Namespace, checkpoint: Checkpoint, timeouts: Timeouts, out: TextIO) -> None:
+def _show_plan(arguments: argparse.Namespace, checkpoint: Checkpoint, timeouts: Timeouts, out: Outlet) -> None:
     release, reached = _release_for_plan(arguments, timeouts)
     if arguments.weight_version is not None:
         release.check_weight_version(arguments.weight_version)
@@ -149,5 +149,5 @@ def _described(bucket: Bucket) -> dict[str, Any]:
     }
 
 
-def _write_json(out: TextIO, found: dict[str, Any]) -> None:
+def _write_json(out: Outlet, found: dict[str, Any]) -> None:
     out.write(json.dumps(found, indent=2, ensure_ascii=False) + "\n")

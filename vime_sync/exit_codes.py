@@ -12,6 +12,7 @@ from vime_sync.errors import (
     UnsupportedRelease,
     WeightVersionMismatch,
 )
+from vime_sync.termination import Terminated
 
 OK = 0
 UNEXPECTED = 1
@@ -22,6 +23,7 @@ REFUSED = 5
 TRANSFER = 6
 DIGESTS = 7
 INTERRUPTED = 130
+TERMINATED = 143
 
 HELP = """\
 exit status:
@@ -34,6 +36,7 @@ exit status:
   6    the tensors did not travel
   7    the engine holds other weights than those sent, or calls them otherwise
   130  interrupted
+  143  terminated
 """
 
 # The first that fits, so subclasses come before their bases.
@@ -46,6 +49,7 @@ _CODES: tuple[tuple[type[BaseException], int], ...] = (
     (UnsupportedRelease, REFUSED),
     (CheckpointError, CHECKPOINT),
     (SettingError, USAGE),
+    (Terminated, TERMINATED),
     (KeyboardInterrupt, INTERRUPTED),
 )
 

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Protocol, TextIO
 
+from vime_sync.outlet import Outlet
 from vime_sync.sizes import format_bytes
 
 _BAR_WIDTH = 24
@@ -59,7 +60,7 @@ class Silent:
 class ProgressBar:
     """A bar that redraws itself on a terminal, and a plain line every few seconds elsewhere."""
 
-    def __init__(self, stream: TextIO, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, stream: TextIO | Outlet, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._stream = stream
         self._clock = clock
         self._terminal = stream.isatty()

@@ -23,6 +23,7 @@ from vime_sync.errors import (
     WeightVersionMismatch,
 )
 from vime_sync.report import PushReport
+from vime_sync.termination import Terminated
 
 pytestmark = pytest.mark.unit
 
@@ -119,7 +120,7 @@ def test_help_documents_the_exit_status(capsys: pytest.CaptureFixture[str], argu
         cli.main(arguments)
     assert caught.value.code == 0
     out = capsys.readouterr().out
-    for code in (0, 1, 2, 3, 4, 5, 6, 7, 130):
+    for code in (0, 1, 2, 3, 4, 5, 6, 7, 130, 143):
         assert f"\n  {code} " in out
 
 
@@ -136,6 +137,7 @@ def test_help_documents_the_exit_status(capsys: pytest.CaptureFixture[str], argu
         (WeightVersionMismatch("a", "b"), 7),
         (ZeroDivisionError("x"), 1),
         (KeyboardInterrupt(), 130),
+        (Terminated(), 143),
     ],
 )
 def test_every_kind_of_error_has_its_status(error: BaseException, code: int) -> None:
