@@ -100,8 +100,10 @@ def is_loopback(host: str) -> bool:
     return bool(addresses) and all(address.is_loopback for address in addresses)
 
 
-def check_master_address(master: str, engine_host: str) -> None:
+def check_master_address(master: str, engine_host: str, *, listened_on: bool = False) -> None:
     """Refuses what the engine could not connect to: a wildcard, or a loopback address for an engine elsewhere.
+
+    listened_on  this machine is to listen there too, so that it has to know the name; else it is the engine's to know
 
     Raises SettingError.
     """
@@ -118,3 +120,10 @@ def check_master_address(master: str, engine_host: str) -> None:
             f"{master!r} is this machine's own and the engine is on {engine_host}",
             next_step=advice,
         )
+    if listened_on:
+        try:
+            resolved(master, 0)
+        except SettingError:
+            step = f"{advice}; a name that only the engine knows needs --bind-address too"
+            why = f"{master!r} (--master-address) cannot be resolved on this machine"
+            raise SettingError("master address", why, next_step=step) from None

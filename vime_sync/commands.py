@@ -15,7 +15,7 @@ from vime_sync.forms import choose_form
 from vime_sync.outlet import Outlet
 from vime_sync.progress import ProgressBar, Silent
 from vime_sync.pushing import push
-from vime_sync.releases import Release, release_of
+from vime_sync.releases import Release, assumed_release, check_assumed, release_of
 from vime_sync.report import PushReport
 from vime_sync.sizes import format_bytes
 from vime_sync.status import engine_status
@@ -132,11 +132,13 @@ def _show_plan(arguments: argparse.Namespace, checkpoint: Checkpoint, timeouts: 
 
 
 def _release_for_plan(arguments: argparse.Namespace, timeouts: Timeouts) -> tuple[Release, str | None]:
-    assumed = release_of(arguments.vllm_version) if arguments.vllm_version is not None else None
+    assumed = assumed_release(arguments.vllm_version) if arguments.vllm_version is not None else None
     if arguments.engine is None:
         return assumed or release_of(ASSUMED_VERSION), None
     with contextlib.closing(EngineClient(arguments.engine, timeouts, release=assumed)) as client:
-        client.version()  # also with an assumed release: the engine must answer
+        stated = client.version()  # also with an assumed release: the engine must answer
+        if assumed is not None:
+            check_assumed(assumed, stated)
         return client.release, client.engine
 
 

@@ -11,7 +11,7 @@ from vime_sync.errors import SettingError
 from vime_sync.forms import choose_form
 from vime_sync.progress import Progress, Silent
 from vime_sync.push_round import PushRound, RoundOptions
-from vime_sync.releases import release_of
+from vime_sync.releases import assumed_release, check_assumed
 from vime_sync.report import PushReport
 from vime_sync.sources import Source, tensors_of
 from vime_sync.timeouts import Timeouts
@@ -54,7 +54,8 @@ def push(
     resume               resume generation at the end, into a whole model
     verify               compare digests where the server shows them
     weight_version       what the engine is to call the weights, read back afterwards; from vLLM 0.27 on
-    vllm_version         the release to assume instead of the one that `/version` states
+    vllm_version         the release to assume of a development build, whose `/version` states none; refused where it
+                         contradicts the release that the engine states
     transport            how calls travel; HTTP when None
 
     The order: version, world size, plan, pause, flush, init, start, buckets, finish, verify, resume; before the pause
@@ -64,16 +65,18 @@ def push(
     if pause_mode not in PAUSE_MODES:
         known = ", ".join(PAUSE_MODES)
         raise SettingError("pause mode", f"{pause_mode!r} is not known", next_step=f"choose one of {known}")
-    assumed = release_of(vllm_version) if vllm_version is not None else None
+    assumed = assumed_release(vllm_version) if vllm_version is not None else None
     address = parse_engine_url(engine_url)
     progress = progress or Silent()
     client = EngineClient(engine_url, timeouts, transport, release=assumed)
     if master_address is not None:
-        check_master_address(master_address, address.host)
+        check_master_address(master_address, address.host, listened_on=bind_address is None)
     with contextlib.closing(client), tensors_of(source) as tensors:
         round_ = PushRound(client, progress)
         try:
             version = round_.probe()
+            if assumed is not None:
+                check_assumed(assumed, version)
             release = client.release
             if weight_version is not None:
                 release.check_weight_version(weight_version)

@@ -107,14 +107,13 @@ def release_of(version: str) -> Release:
 
     Raises UnsupportedRelease for a version that cannot be read, or one before 0.21.
     """
-    matched = _VERSION.fullmatch(version.strip())
-    if matched is None:
+    numbers = _numbers(version)
+    if numbers is None:
         raise UnsupportedRelease(
             version,
             f"the engine's version {version[:80]!r} cannot be read",
             next_step="say which release it behaves as with --vllm-version",
         )
-    numbers = (int(matched[1]), int(matched[2]))
     if numbers < OLDEST:
         raise UnsupportedRelease(
             version,
@@ -128,3 +127,33 @@ def release_of(version: str) -> Release:
         warning = f"vLLM {version} is known from its source alone: pushing into it is not verified"
     epoch = [known for known in EPOCHS if known.since <= numbers][-1]
     return replace(epoch, version=version, warning=warning)
+
+
+def assumed_release(version: object) -> Release:
+    """The release that a caller says to go by. Raises SettingError when it cannot be read, UnsupportedRelease."""
+    if not isinstance(version, str) or _numbers(version) is None:
+        advice = "write the release as 0.21.0, or leave it out"
+        raise SettingError("vLLM version", f"{version!r:.100} cannot be read", next_step=advice)
+    return release_of(version)
+
+
+def check_assumed(assumed: Release, stated: str) -> None:
+    """Raises UnsupportedRelease when an engine that states a release is to be taken for another one.
+
+    A development build may be taken for any: its version follows the last tag that its clone knew (`0.1.dev7+gabc`).
+    So may one whose version cannot be read.
+    """
+    numbers = _numbers(stated)
+    if numbers is None or "dev" in stated or numbers == _numbers(assumed.version):
+        return
+    raise UnsupportedRelease(
+        stated,
+        f"the engine states vLLM {stated[:80]}, which contradicts {assumed.version} as given with --vllm-version",
+        next_step="leave --vllm-version (vllm_version) out: it is for development builds",
+    )
+
+
+def _numbers(version: str) -> tuple[int, int] | None:
+    """Major and minor number, or None where they cannot be read."""
+    matched = _VERSION.fullmatch(version.strip())
+    return (int(matched[1]), int(matched[2])) if matched is not None else None

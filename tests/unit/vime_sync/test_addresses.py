@@ -102,3 +102,10 @@ def test_loopback_is_refused_for_an_engine_elsewhere_only() -> None:
     with pytest.raises(SettingError, match="192.0.2.1") as caught:
         check_master_address("127.0.0.1", "192.0.2.1")
     assert "--master-address" in (caught.value.next_step or "")
+
+
+def test_a_name_to_listen_on_has_to_be_known_here() -> None:
+    check_master_address("127.0.0.1", "127.0.0.1", listened_on=True)
+    with pytest.raises(SettingError, match="trainer.invalid.*--master-address") as caught:
+        check_master_address("trainer.invalid", "192.0.2.1", listened_on=True)
+    assert "--bind-address" in (caught.value.next_step or "")

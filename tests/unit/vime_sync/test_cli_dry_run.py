@@ -74,6 +74,10 @@ def test_a_dry_run_with_an_engine_asks_whether_it_is_there(capsys: pytest.Captur
         assert code == 0
         assert f"for vLLM 0.22.1 ({server.url} answers)" in out
         assert [request.split(b" ")[1] for request in server.requests] == [b"/version"]
+        arguments = ("push", checkpoint, "--dry-run", "--engine", server.url, "--vllm-version", "0.28.0")
+        code, _, err = run(capsys, *arguments)
+        assert code == exit_codes.REFUSED
+        assert "0.22.1, which contradicts 0.28.0" in err
     code, _, err = run(capsys, "push", checkpoint, "--dry-run", "--engine", server.url)
     assert code == exit_codes.TRANSPORT
     assert err.startswith("vime-sync: error: ")

@@ -109,7 +109,8 @@ def test_verification_and_resuming_can_be_switched_off() -> None:
         (None, {"master_port": 99999}, SettingError),
         (None, {"pause_mode": "never"}, SettingError),
         (None, {"pause_mode": ["keep"]}, SettingError),
-        (None, {"vllm_version": "old"}, UnsupportedRelease),
+        (None, {"vllm_version": "old"}, SettingError),
+        (None, {"vllm_version": "0.28.0"}, UnsupportedRelease),
     ],
 )
 def test_what_cannot_work_is_refused_before_anything_is_changed(

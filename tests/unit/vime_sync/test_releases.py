@@ -6,7 +6,7 @@ import pytest
 
 from vime_sync.dtypes import from_torch_name
 from vime_sync.errors import SettingError, UnsupportedRelease
-from vime_sync.releases import EPOCHS, release_of
+from vime_sync.releases import EPOCHS, assumed_release, check_assumed, release_of
 
 pytestmark = pytest.mark.unit
 
@@ -132,3 +132,31 @@ def test_what_can_carry_which_dtype(dtype: str, plain: bool, packed: bool) -> No
     assert release.carries_plain(found) is plain
     assert release.carries_packed(found, 1) is packed
     assert release.carries_packed(found, 0) is False
+
+
+@pytest.mark.parametrize("version", ["old", "", "0", "main", 21, 0.21])
+def test_an_assumed_release_that_cannot_be_read_is_a_setting(version: object) -> None:
+    with pytest.raises(SettingError, match="vLLM version"):
+        assumed_release(version)
+
+
+def test_an_assumed_release_is_a_release_all_the_same() -> None:
+    assert assumed_release("0.28.0").epoch == "F"
+    with pytest.raises(UnsupportedRelease, match="older"):
+        assumed_release("0.20.0")
+
+
+@pytest.mark.parametrize(
+    ("assumed", "stated"),
+    [("0.28.0", "0.21.0"), ("0.21.0", "0.22.1rc2"), ("0.21.0", "0.20.0"), ("0.33.0", "0.99.0"), ("0.21.0", "1.21.0")],
+)
+def test_a_stated_release_is_not_taken_for_another(assumed: str, stated: str) -> None:
+    with pytest.raises(UnsupportedRelease) as caught:
+        check_assumed(assumed_release(assumed), stated)
+    assert assumed in str(caught.value)
+    assert stated in str(caught.value)
+
+
+@pytest.mark.parametrize("stated", ["0.21.0", "0.21.3", "0.21.0+cpu", "0.1.dev7+gabc", "0.28.1.dev4+g12", "main", "x"])
+def test_what_states_no_other_release_may_be_taken_for_one(stated: str) -> None:
+    check_assumed(assumed_release("0.21.0"), stated)
