@@ -95,7 +95,7 @@ def _add_push(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     add("--no-resume", dest="resume", action="store_false", help="leave the engine paused at the end")
     add("--no-verify", dest="verify", action="store_false", help="do not compare digests")
     add("--weight-version", metavar="NAME", help="what the engine is to call the weights (vLLM 0.27 on)")
-    add("--vllm-version", metavar="VERSION", help="assume this release instead of what the engine states")
+    add("--vllm-version", metavar="VERSION", help="go by this release, for development builds")
     add("--dry-run", action="store_true", help="print the plan; with --engine also check that it answers")
     add("--quiet", action="store_true", help="say nothing but errors")
     _add_common(command)
