@@ -44,7 +44,12 @@ def main(name: str, model: str) -> list[str]:
 def red_of_served(broken: BrokenServer, model: str, patching: pytest.MonkeyPatch) -> list[str]:
     """Serve it, and run every case that a server at an address allows."""
     settings = Settings(
-        model=model, port=0, transfer_timeout=TRANSFER_SECONDS, vllm_version=broken.release, max_model_len=MAX_MODEL_LEN
+        model=model,
+        port=0,
+        transfer_timeout=TRANSFER_SECONDS,
+        vllm_version=broken.release,
+        max_model_len=MAX_MODEL_LEN,
+        stay_when_dead=True,
     )
     with broken.serving(settings, patching) as url:
         red = red_ids(run(url))
