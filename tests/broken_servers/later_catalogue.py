@@ -93,7 +93,7 @@ LATER_BROKEN = [
     _later("a refused check is 422", "CHECKER", rewrite=_refused_as("/weight_checker", 422)),
     _later(
         "completions say less",
-        "SYNC",
+        "DEAD",
         rewrite=json_where(
             at("/v1/completions"), lambda body: {key: value for key, value in body.items() if key != "usage"}
         ),
