@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -121,6 +120,3 @@ def _event_recorder(rank: int, journal: Journal) -> PlaneEvent:
         logger.log(level, "rank %d: %s: %s", rank, event, detail)
 
     return record
-
-
-EngineBuilder = Callable[[Settings], MockEngine]

@@ -56,7 +56,6 @@ class WeightUpdateSession:
         self.world_size = world_size
         self.weight_version = weight_version
         self.state = SessionState.NOT_OPENED
-        self.attempted = 0
         self._is_checkpoint_format = is_checkpoint_format
 
     def __enter__(self) -> WeightUpdateSession:
@@ -98,7 +97,6 @@ class WeightUpdateSession:
         self, update_info: Mapping[str, Any], *, bucket: int | None = None, on_sent: Callable[[], None] | None = None
     ) -> None:
         """Announces one bucket; blocks until the engine has received and loaded it. Raises CallError."""
-        self.attempted += 1
         try:
             self.client.update_weights(update_info, bucket=bucket, on_sent=on_sent)
         except Refused as refused:

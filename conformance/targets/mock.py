@@ -25,14 +25,6 @@ def is_mock(address: Address, seconds: float = 2.0) -> bool:
     return HEADER in ask(address, "GET", "/health", seconds).headers
 
 
-def default_is_running() -> bool:
-    """Whether a mock answers on this machine's port 8000."""
-    try:
-        return is_mock(Address.of(DEFAULT_URL), 0.5)
-    except TargetError:
-        return False
-
-
 @contextmanager
 def started_mock(release: str, launch: Launch = USUAL) -> Iterator[str]:
     """Serves checkpoint A of the tiny model on a free port as ``release`` does, yields the URL, and stops.

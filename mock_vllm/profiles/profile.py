@@ -81,7 +81,6 @@ class Profile:
         version: what `GET /version` answers.
         engine_class: name of the worker's transfer engine, printed in errors.
         init_info, update_info: the typed forms of the two bodies.
-        default_packed_buffer_size_bytes: vLLM's limit of a packed buffer, in bytes.
         session: wording of the session rules.
         failed_update_closes_session: what a failed update leaves behind (false up to 0.22.1).
         unknown_inside_is_error: an unknown name below a known module is an error (from 0.25) or ignored.
@@ -89,14 +88,12 @@ class Profile:
         endpoints: path to the place that defines it, for validation errors that print it (up to 0.25).
         bodies, validation: how requests are read and refused.
         torch_texts: the wording of torch that the release pins.
-        start_reads_body: `/start_weight_update` wants JSON and looks at `is_checkpoint_format` (up to 0.24).
         packed_in_init: packing is announced in `init_info` for the whole group (from 0.28), else in each update.
         update_per_worker: `update_info` may be an array, one entry a worker (from 0.29).
         unique_id: `init_info` may name a group by NCCL's unique id instead of an address (from 0.30).
         unpacks_scalars: tensors without dimensions may travel packed (from 0.32).
         value_errors_close: a ValueError of the API process reaches uvicorn, which closes the connection (up to 0.25).
         hides_paths: paths in error texts become `<path>` (from 0.26).
-        weight_versions: finish takes a label; `/weight_info` and `/update_weight_version` exist (from 0.27).
         flush_answers_json: `/reset_prefix_cache` answers `{"success": …}` (from 0.26), else nothing.
         sleep_answers_json: `/sleep` and `/wake_up` validate their query and answer JSON (from 0.32), else nothing.
         later_routes: routes that the first release of the interface did not have.
@@ -112,7 +109,6 @@ class Profile:
     engine_class: str
     init_info: InfoClass
     update_info: InfoClass
-    default_packed_buffer_size_bytes: int
     session: SessionTexts
     failed_update_closes_session: bool
     unknown_inside_is_error: bool
@@ -121,14 +117,12 @@ class Profile:
     bodies: Bodies = Bodies.BY_HAND
     validation: Validation = Validation.WITH_PLACE
     torch_texts: TorchTexts = TorchTexts.TORCH_2_11
-    start_reads_body: bool = True
     packed_in_init: bool = False
     update_per_worker: bool = False
     unique_id: bool = False
     unpacks_scalars: bool = False
     value_errors_close: bool = True
     hides_paths: bool = False
-    weight_versions: bool = False
     flush_answers_json: bool = False
     sleep_answers_json: bool = False
     later_routes: frozenset[str] = frozenset()

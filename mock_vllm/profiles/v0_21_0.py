@@ -29,7 +29,6 @@ PROFILE = Profile(
             Field("packed_num_buffers", default=2),
         ),
     ),
-    default_packed_buffer_size_bytes=_GIB,
     session=SessionTexts(
         not_configured=("Weight transfer not configured. Please set weight_transfer_config to enable weight transfer."),
         already_active=(

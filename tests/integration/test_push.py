@@ -14,23 +14,12 @@ import requests
 
 import vime_sync
 from mock_vllm import MockServer, Settings
-from tests.support.arrays import Array
+from tests.support.arrays import ASSORTED, Array
 from vime_sync import SessionState, Timeouts
 
 pytestmark = pytest.mark.integration
 
 LIMITS = Timeouts(total=20.0, grace=5.0)
-ARRAYS = [
-    Array("scalar", "float32", (), seed=1),
-    Array("matrix", "bfloat16", (300, 7), seed=2),
-    Array("odd", "uint8", (7,), seed=3),
-    Array("eight", "float8_e4m3fn", (33,), seed=4),
-    Array("wide", "float32", (50, 50), seed=5),
-    Array("mask", "bool", (5,), content=b"\1\0\1\1\0"),
-    Array("short", "int16", (9,), seed=6),
-    Array("long", "int64", (3,), seed=7),
-    Array("empty", "float16", (0, 4)),
-]
 
 
 def digests(arrays: list[Array]) -> dict[str, tuple[str, list[int], int, str]]:
@@ -70,10 +59,10 @@ def server() -> Iterator[MockServer]:
 @pytest.mark.parametrize("packed", [True, False])
 def test_every_byte_arrives(server: MockServer, packed: bool, bucket_bytes: int) -> None:
     report = vime_sync.push(
-        ARRAYS, server.url, packed=packed, bucket_bytes=bucket_bytes, packed_buffer_bytes=3000, timeouts=LIMITS
+        ASSORTED, server.url, packed=packed, bucket_bytes=bucket_bytes, packed_buffer_bytes=3000, timeouts=LIMITS
     )
     assert report.verified is True
-    assert held(server.url) == [digests(ARRAYS)]
+    assert held(server.url) == [digests(ASSORTED)]
     after = state(server.url)
     assert (after["paused"], after["session"]["active"], after["session"]["failed"]) == (False, False, False)
 
@@ -82,9 +71,9 @@ def test_every_byte_arrives(server: MockServer, packed: bool, bucket_bytes: int)
 def test_every_worker_receives(packed: bool) -> None:
     settings = Settings(model="tiny", port=0, tensor_parallel_size=2, data_parallel_size=2, transfer_timeout=5.0)
     with MockServer(settings) as server:
-        report = vime_sync.push(ARRAYS, server.url, packed=packed, bucket_bytes=5000, timeouts=LIMITS)
+        report = vime_sync.push(ASSORTED, server.url, packed=packed, bucket_bytes=5000, timeouts=LIMITS)
         assert (report.world_size, report.verified) == (4, True)
-        assert held(server.url) == [digests(ARRAYS)] * 4
+        assert held(server.url) == [digests(ASSORTED)] * 4
 
 
 def test_one_engine_after_another_round(server: MockServer) -> None:

@@ -16,7 +16,7 @@ import requests
 
 import vime_sync
 from mock_vllm import MockServer, Settings
-from tests.support.arrays import Array, safetensors_file
+from tests.support.arrays import ASSORTED, Array, safetensors_file
 from tests.support.plane_tap import PlaneTap
 from tests.support.raw_server import RawServer, answer
 from vime_sync import Timeouts
@@ -24,17 +24,6 @@ from vime_sync import Timeouts
 pytestmark = pytest.mark.integration
 
 LIMITS = Timeouts(total=20.0, grace=5.0)
-ARRAYS = [
-    Array("scalar", "float32", (), seed=1),
-    Array("matrix", "bfloat16", (300, 7), seed=2),
-    Array("odd", "uint8", (7,), seed=3),
-    Array("eight", "float8_e4m3fn", (33,), seed=4),
-    Array("wide", "float32", (50, 50), seed=5),
-    Array("mask", "bool", (5,), content=b"\1\0\1\1\0"),
-    Array("short", "int16", (9,), seed=6),
-    Array("long", "int64", (3,), seed=7),
-    Array("empty", "float16", (0, 4)),
-]
 
 
 def state(url: str) -> Any:
@@ -85,7 +74,7 @@ def test_an_engine_that_never_receives_is_no_success() -> None:
     with MockServer(Settings(model="tiny", port=0, receiver="none")) as server:
         began = time.monotonic()
         with pytest.raises(vime_sync.NeverJoined, match="announced success"):
-            vime_sync.push(ARRAYS, server.url, timeouts=LIMITS)
+            vime_sync.push(ASSORTED, server.url, timeouts=LIMITS)
         assert time.monotonic() - began < 10.0
         assert state(server.url)["paused"] is True
 
@@ -105,7 +94,7 @@ def test_an_update_that_is_announced_and_not_received_is_no_success(server: Mock
             status = f"{passed.status_code} {passed.reason}"
             sock.sendall(answer(passed.content, status, content_type, extra=("x-mock-vllm: front",)))
 
-    path = safetensors_file(tmp_path / "x.safetensors", *ARRAYS)
+    path = safetensors_file(tmp_path / "x.safetensors", *ASSORTED)
     with RawServer(lying) as front:
         with pytest.raises((vime_sync.EarlyAnswer, vime_sync.DigestMismatch)):
             vime_sync.push(path, front.url, timeouts=LIMITS)
@@ -146,7 +135,7 @@ def test_a_refused_bucket_stops_the_push_with_the_engine_s_words(checked: MockSe
 def test_a_session_that_somebody_left_open_is_told_apart(server: MockServer) -> None:
     requests.post(f"{server.url}/start_weight_update", json={}, timeout=10)
     with pytest.raises(vime_sync.OrderError) as caught:
-        vime_sync.push(ARRAYS, server.url, timeouts=LIMITS)
+        vime_sync.push(ASSORTED, server.url, timeouts=LIMITS)
     assert "POST /finish_weight_update" in caught.value.line()
     assert state(server.url)["session"]["active"] is True, "what this push did not open it must not close"
 
@@ -157,7 +146,7 @@ def test_a_trainer_that_the_engine_cannot_reach_ends_at_the_deadline(server: Moc
     began = time.monotonic()
     with pytest.raises((vime_sync.NeverJoined, vime_sync.Refused)) as caught:
         vime_sync.push(
-            ARRAYS,
+            ASSORTED,
             server.url,
             timeouts=Timeouts(total=2.0, grace=1.0),
             master_address="127.0.0.3",

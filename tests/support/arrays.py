@@ -78,3 +78,17 @@ def safetensors_file(path: Path, *arrays: Array) -> Path:
         }
         data += content
     return raw_file(path, header, data)
+
+
+ASSORTED = [
+    Array("scalar", "float32", (), seed=1),
+    Array("matrix", "bfloat16", (300, 7), seed=2),
+    Array("odd", "uint8", (7,), seed=3),
+    Array("eight", "float8_e4m3fn", (33,), seed=4),
+    Array("wide", "float32", (50, 50), seed=5),
+    Array("mask", "bool", (5,), content=b"\1\0\1\1\0"),
+    Array("short", "int16", (9,), seed=6),
+    Array("long", "int64", (3,), seed=7),
+    Array("empty", "float16", (0, 4)),
+]
+"""One of each kind that is handled in its own way: no dimensions, no elements, odd sizes, types that NCCL lacks."""

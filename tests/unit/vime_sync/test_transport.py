@@ -8,39 +8,17 @@ import threading
 import pytest
 
 from tests.support.raw_server import RawServer, answer
+from tests.support.transport import OK, UPDATE, patient, post, well
 from vime_sync import transport as transport_module
-from vime_sync.calls import Call
 from vime_sync.errors import ConnectError, ConnectionClosed, TransportError
-from vime_sync.timeouts import Timeouts
-from vime_sync.transport import HttpTransport, Response
+from vime_sync.transport import HttpTransport
 
 pytestmark = pytest.mark.unit
-
-UPDATE = Call("/update_weights", "", "update", 2)
-OK = answer(b'{"message":"Weights updated"}')
-
-
-def timeouts() -> Timeouts:
-    # Long, so that a busy machine makes no difference: nothing here waits for a deadline.
-    return Timeouts(connect=30.0, read=60.0, total=60.0, quick=60.0, grace=1.0)
-
-
-def post(server: RawServer, limits: Timeouts | None = None, body: bytes = b"{}") -> Response:
-    transport = HttpTransport(server.url, limits or timeouts())
-    try:
-        return transport.request(UPDATE, "POST", body=body)
-    finally:
-        transport.close()
-
-
-def well(sock: socket.socket, server: RawServer) -> None:
-    while server.receive(sock):
-        sock.sendall(OK)
 
 
 def test_what_goes_out_and_what_comes_back() -> None:
     with RawServer(well) as server:
-        transport = HttpTransport(server.url, timeouts())
+        transport = HttpTransport(server.url, patient())
         found = transport.request(UPDATE, "POST", query={"mode": "keep"}, body=b'{"a":1}')
         transport.close()
     assert found.status == 200
@@ -60,7 +38,7 @@ def test_what_goes_out_and_what_comes_back() -> None:
 
 def test_a_connection_is_kept_alive() -> None:
     with RawServer(well) as server:
-        transport = HttpTransport(server.url, timeouts())
+        transport = HttpTransport(server.url, patient())
         for _ in range(3):
             transport.request(UPDATE, "POST", body=b"{}")
         transport.close()
@@ -74,7 +52,7 @@ def test_a_connection_is_dropped_after_a_500() -> None:
             sock.sendall(answer(b"{}", "500 Internal Server Error"))
 
     with RawServer(failing) as server:
-        transport = HttpTransport(server.url, timeouts())
+        transport = HttpTransport(server.url, patient())
         for _ in range(3):
             assert transport.request(UPDATE, "POST", body=b"{}").status == 500
         transport.close()
@@ -84,7 +62,7 @@ def test_a_connection_is_dropped_after_a_500() -> None:
 def test_a_connection_that_was_idle_is_not_used_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transport_module, "IDLE_SECONDS", 0.0)
     with RawServer(well) as server:
-        transport = HttpTransport(server.url, timeouts())
+        transport = HttpTransport(server.url, patient())
         transport.request(UPDATE, "POST", body=b"{}")
         transport.request(UPDATE, "POST", body=b"{}")
         transport.close()
@@ -111,7 +89,7 @@ def test_credentials_travel_and_are_never_shown() -> None:
         server.receive(sock)
 
     with RawServer(refusing) as server:
-        transport = HttpTransport(server.url.replace("http://", "http://user:s3cret@"), timeouts())
+        transport = HttpTransport(server.url.replace("http://", "http://user:s3cret@"), patient())
         with pytest.raises(ConnectionClosed) as caught:
             transport.request(UPDATE, "POST", body=b"{}")
         transport.close()
@@ -126,7 +104,7 @@ def test_credentials_travel_and_are_never_shown() -> None:
 def test_nobody_listens() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-    transport = HttpTransport(f"http://127.0.0.1:{port}", timeouts())
+    transport = HttpTransport(f"http://127.0.0.1:{port}", patient())
     with pytest.raises(ConnectError, match="cannot connect") as caught:
         transport.request(UPDATE, "POST", body=b"{}")
     assert "bucket 3" in str(caught.value)
@@ -136,7 +114,7 @@ def test_nobody_listens() -> None:
 
 def test_a_name_that_does_not_resolve() -> None:
     with pytest.raises(ConnectError, match="cannot connect"):
-        HttpTransport("http://name.invalid:1", timeouts()).request(UPDATE, "GET")
+        HttpTransport("http://name.invalid:1", patient()).request(UPDATE, "GET")
 
 
 def test_on_sent_comes_once_the_body_is_out_and_before_the_answer() -> None:
@@ -156,7 +134,7 @@ def test_on_sent_comes_once_the_body_is_out_and_before_the_answer() -> None:
         sent.set()
 
     with RawServer(waiting) as server:
-        transport = HttpTransport(server.url, timeouts())
+        transport = HttpTransport(server.url, patient())
         transport.request(UPDATE, "POST", body=body, on_sent=note)
         transport.close()
     assert order == ["sent", "answered"]
@@ -170,7 +148,7 @@ def test_on_sent_does_not_come_when_the_body_did_not_go_out() -> None:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\x00\x00\x00\x00\x00\x00\x00")
 
     with RawServer(hasty) as server:
-        transport = HttpTransport(server.url, timeouts())
+        transport = HttpTransport(server.url, patient())
         with pytest.raises(TransportError):
             transport.request(UPDATE, "POST", body=b"x" * (64 << 20), on_sent=lambda: calls.append(None))
         transport.close()

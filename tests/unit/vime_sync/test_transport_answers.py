@@ -7,33 +7,10 @@ import socket
 import pytest
 
 from tests.support.raw_server import RawServer, answer
-from vime_sync.calls import Call
+from tests.support.transport import post, well
 from vime_sync.errors import CallTimeout, ConnectError, MalformedAnswer, TransportError
-from vime_sync.timeouts import Timeouts
-from vime_sync.transport import HttpTransport, Response
 
 pytestmark = pytest.mark.unit
-
-UPDATE = Call("/update_weights", "", "update", 2)
-OK = answer(b'{"message":"Weights updated"}')
-
-
-def timeouts() -> Timeouts:
-    # Long, so that a busy machine makes no difference: nothing here waits for a deadline.
-    return Timeouts(connect=30.0, read=60.0, total=60.0, quick=60.0, grace=1.0)
-
-
-def post(server: RawServer, limits: Timeouts | None = None, body: bytes = b"{}") -> Response:
-    transport = HttpTransport(server.url, limits or timeouts())
-    try:
-        return transport.request(UPDATE, "POST", body=body)
-    finally:
-        transport.close()
-
-
-def well(sock: socket.socket, server: RawServer) -> None:
-    while server.receive(sock):
-        sock.sendall(OK)
 
 
 def truncated(sock: socket.socket, server: RawServer) -> None:
